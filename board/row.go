@@ -70,36 +70,9 @@ func (r *Region) changedFor(agent string) id.Seq {
 	return r.Other
 }
 
-// Names is a set of region names that can also be left unsaid: an unset Names
-// means the default of the place it is used in, an empty set means none.
-type Names struct {
-	Set   bool
-	Names []string
-}
-
-// Only returns the Names that hold exactly these regions, possibly none.
-func Only(names ...string) Names { return Names{Set: true, Names: names} }
-
-// Has reports whether the set names the region.
-func (n Names) Has(region string) bool {
-	for _, name := range n.Names {
-		if name == region {
-			return true
-		}
-	}
-	return false
-}
-
 // Agent is an agent's row on the run (B7).
 type Agent struct {
-	Name string
-	// Address is where the agent is reached by a process that holds a transport.
-	Address string
-	// WritesTo are the levels the agent may write; unset permits every level.
-	WritesTo Names
-	// SubscribesTo are the regions that wake the agent; unset means every premise
-	// and no level.
-	SubscribesTo Names
+	wire.AgentDecl
 	// Told is the end of the newest range the agent was told of, and Cursor the last
 	// it acknowledged.
 	Told   id.Seq
