@@ -26,8 +26,8 @@ type Store interface {
 	Begin(ctx context.Context, wants []Want) (Tx, []Facts, error)
 	// Look reads one board's facts without a lock, from one consistent snapshot.
 	Look(ctx context.Context, want Want) (Facts, error)
-	// Entries reads part of a board's record, oldest first, and the board's head as
-	// of the same snapshot. No transaction outlives the call.
+	// Entries reads part of a board's record, in the order the query asks for, and
+	// the board's head as of the same snapshot. No transaction outlives the call.
 	Entries(ctx context.Context, ref id.Ref, q EntryQuery) ([]Entry, id.Seq, error)
 	// Boards lists boards by tenant and name, or those that are due.
 	Boards(ctx context.Context, q BoardQuery) ([]Row, error)
@@ -113,6 +113,8 @@ type EntryQuery struct {
 	Through id.Seq
 	// Region restricts to one region; empty means all.
 	Region string
+	// Newest returns the newest entries first instead of the oldest.
+	Newest bool
 	// Limit is the most entries returned; it must be positive.
 	Limit int
 }
@@ -152,9 +154,10 @@ type TenantDigest struct {
 // then stands, its Rev one above what was read: a store without locks compares it.
 type Change struct {
 	Row Row
-	// Create inserts the board; Delete removes it with everything it has.
-	Create bool
+	// Delete removes the board with everything it has; Create inserts it. When both
+	// are set the board is removed and then made anew.
 	Delete bool
+	Create bool
 	// Regions and Agents are inserted or replaced, by name; Outbox by agent.
 	Regions []Region
 	Agents  []Agent
@@ -169,8 +172,8 @@ type Change struct {
 	Entries []Entry
 	// Erase takes content and salt from entries and leaves the tombstone.
 	Erase []Tombstone
-	// Outcome is added to the record.
-	Outcome *wire.Outcome
+	// Outcomes are added to the record, one for each run that closed.
+	Outcomes []wire.Outcome
 }
 
 // Tombstone says which entry's content goes and what stays in its place.
