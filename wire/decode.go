@@ -41,7 +41,7 @@ func Decode(data []byte, into any) error {
 	}
 	d := decoder{dec: jsontext.NewDecoder(bytes.NewBuffer(data))}
 	if err := d.value(p, v.Elem()); err != nil {
-		return d.refuse(err)
+		return refuse(data, err)
 	}
 	if _, err := d.dec.ReadToken(); err != io.EOF {
 		return refusal.New(refusal.InvalidRequest, "$", "the body goes on after its value ends, at byte %d", d.dec.InputOffset()).
@@ -53,12 +53,23 @@ func Decode(data []byte, into any) error {
 // decoder is one call of Decode.
 type decoder struct{ dec *jsontext.Decoder }
 
-// refuse turns a reader's error into a refusal; a refusal stays what it is.
-func (d *decoder) refuse(err error) error {
+// refuse turns a reader's error into a refusal; a refusal stays what it is. The text
+// is read once more, because a reader that was taking a whole value when it failed
+// cannot tell the place inside it.
+func refuse(data []byte, err error) *refusal.Refusal {
 	if r, ok := refusal.As(err); ok {
 		return r
 	}
-	place, what, fix := syntaxError(d.dec, "$", err)
+	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
+	for {
+		if _, again := dec.ReadToken(); again != nil {
+			if again != io.EOF || err == io.EOF {
+				err = again
+			}
+			break
+		}
+	}
+	place, what, fix := syntaxError(dec, "$", err)
 	return refusal.New(refusal.InvalidRequest, place, "%s", what).WithFix("%s", fix)
 }
 

@@ -221,11 +221,14 @@ func kindName(k jsontext.Kind) string {
 }
 
 // placeOf writes a JSON pointer as a path that begins at root: $.entries[3].region.
-// The decoder knows which steps are indexes.
+// The decoder knows which steps are indexes. A long path is cut.
 func placeOf(dec *jsontext.Decoder, root string, pointer jsontext.Pointer) string {
 	place, depth := root, 0
 	for step := range pointer.Tokens() {
 		depth++
+		if len(place) > maxPlace {
+			return place + "…"
+		}
 		if depth <= dec.StackDepth() {
 			if kind, _ := dec.StackIndex(depth); kind == '[' {
 				place += "[" + step + "]"
@@ -250,6 +253,9 @@ func member(place, name string) string {
 	}
 	return place + "[" + strconv.Quote(cut(name)) + "]"
 }
+
+// maxPlace is how many bytes of a path are enough to find it by.
+const maxPlace = 200
 
 // maxShown is the most bytes of somebody's text that a message repeats.
 const maxShown = 64
