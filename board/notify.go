@@ -164,21 +164,21 @@ func (s *State) claim(env Env, a *Agent, o *Outbox, lease time.Time) (Claimed, b
 type Settlement struct {
 	Agent string
 	Claim string
-	// RetryAt, when set, is when the range is to be sent again; otherwise what was in
-	// flight is done with, because it was sent or given up.
-	RetryAt time.Time
+	// RetryIn, when positive, is after how long the range is to be sent again;
+	// otherwise what was in flight is done with, because it was sent or given up.
+	RetryIn time.Duration
 }
 
 // Settle ends a claim. A claim that lapsed and was taken by another relay is left
 // alone, so settling twice or late changes nothing.
-func (s *State) Settle(_ Env, settled Settlement) {
+func (s *State) Settle(env Env, settled Settlement) {
 	o := s.outbox[settled.Agent]
 	if o == nil || o.Claim != settled.Claim {
 		return
 	}
 	switch {
-	case !settled.RetryAt.IsZero():
-		o.Lease = settled.RetryAt
+	case settled.RetryIn > 0:
+		o.Lease = s.stamp(env.Now).Add(settled.RetryIn)
 		s.touchOutbox(o.Agent)
 	case o.Due.IsZero():
 		s.dropOutbox(o.Agent)

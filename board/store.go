@@ -126,28 +126,28 @@ type BoardQuery struct {
 	Tenant id.Tenant
 	After  id.Board
 	DueBy  time.Time
+	// Offset leaves out that many of the due boards, for a sweep that could do
+	// nothing about them.
+	Offset int
 	Limit  int
 }
 
 // Changes is everything one transaction writes.
 type Changes struct {
 	Boards []Change
-	// Blobs are stored once under their digest; one that is there stays.
+	// Blobs are stored once under their digest; putting one that is there only
+	// renews the instant at which it was put.
 	Blobs []TenantBlob
-	// DropBlobs removes values that no entry refers to.
-	DropBlobs []TenantDigest
+	// CollectBlobs, when set, removes the values of every tenant that no entry refers
+	// to and that were put before this instant. A value whose last entry goes with its
+	// board is removed by a later collection.
+	CollectBlobs time.Time
 }
 
 // TenantBlob is a value and whose it is.
 type TenantBlob struct {
 	Tenant id.Tenant
 	Blob
-}
-
-// TenantDigest names a value and whose it is.
-type TenantDigest struct {
-	Tenant id.Tenant
-	Digest id.Digest
 }
 
 // Change is what one transaction writes to one board. Row holds the board as it

@@ -1,0 +1,250 @@
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/slate-agents/slate/board"
+	"github.com/slate-agents/slate/id"
+	"github.com/slate-agents/slate/refusal"
+)
+
+// Writer is the one path by which state changes. It is safe for concurrent use and
+// starts no goroutine: callers lead batches in turn.
+type Writer struct {
+	store    board.Store
+	areas    map[string]Area
+	cache    *cache
+	maxBatch int
+
+	mu      sync.Mutex
+	queue   *queue
+	leading bool
+}
+
+// The writer's sizes.
+const (
+	// maxBatch is the most calls that share one transaction.
+	maxBatch = 64
+	// maxHeld is the most boards whose state is held between batches.
+	maxHeld = 4096
+)
+
+// NewWriter returns the writer of a store.
+func NewWriter(store board.Store, areas ...Area) *Writer {
+	w := &Writer{store: store, areas: map[string]Area{}, cache: newCache(maxHeld), maxBatch: maxBatch, queue: newQueue()}
+	for _, a := range areas {
+		w.areas[a.Name()] = a
+	}
+	return w
+}
+
+// Store is the store that the writer writes, for reading.
+func (w *Writer) Store() board.Store { return w.store }
+
+// defect is a call that panicked.
+type defect struct {
+	value any
+	stack []byte
+}
+
+func (d *defect) Error() string { return fmt.Sprintf("a decider panicked: %v\n%s", d.value, d.stack) }
+
+// run decides a batch in one transaction and sets the answer of every call. When
+// the transaction fails, the calls are run again one by one, so that one call's
+// failure is not its batch-mates'.
+func (w *Writer) run(ctx context.Context, batch []*pending) {
+	err := w.attempt(ctx, batch)
+	if err == nil {
+		return
+	}
+	if len(batch) == 1 || refusal.CodeOf(err) == refusal.CommitUnknown {
+		for _, p := range batch {
+			p.answer, p.err = nil, err
+		}
+		return
+	}
+	for _, p := range batch {
+		if err := w.attempt(ctx, []*pending{p}); err != nil {
+			p.answer, p.err = nil, err
+		}
+	}
+}
+
+// attempt is one transaction. Its error means that nothing was kept, except that
+// COMMIT_UNKNOWN means what it says.
+func (w *Writer) attempt(ctx context.Context, batch []*pending) error {
+	wants, held := w.wants(batch)
+	tx, facts, err := w.store.Begin(ctx, wants)
+	if err != nil {
+		return err
+	}
+	// After a commit this does nothing.
+	defer tx.Rollback()
+
+	turn := &Turn{units: make(map[id.Ref]*unit, len(wants)),
+		Env: board.Env{Now: tx.Now(), Salt: salt, NewID: id.New}}
+	for i, want := range wants {
+		u := held[i]
+		if u == nil || !facts[i].Same {
+			u = &unit{ref: want.Ref, board: board.NewState(want.Ref, facts[i])}
+		} else {
+			u.board.Ask(facts[i])
+		}
+		for _, name := range want.Areas {
+			if _, ok := u.areas[name]; ok {
+				continue
+			}
+			area := w.areas[name]
+			if area == nil {
+				return fmt.Errorf("control: no area %q is registered", name)
+			}
+			state, err := area.Load(ctx, tx, u.board)
+			if err != nil {
+				return err
+			}
+			u.setArea(name, state)
+		}
+		turn.units[want.Ref] = u
+	}
+
+	for _, p := range batch {
+		if err := w.decide(turn, p); err != nil {
+			return err
+		}
+	}
+
+	changes := board.Changes{Blobs: turn.blobs, CollectBlobs: turn.collect}
+	for _, want := range wants {
+		if c, ok := turn.units[want.Ref].board.Take(); ok {
+			changes.Boards = append(changes.Boards, c)
+		}
+	}
+	if len(changes.Boards)+len(changes.Blobs) > 0 || !changes.CollectBlobs.IsZero() {
+		if err := tx.Apply(ctx, changes); err != nil {
+			return err
+		}
+		for _, want := range wants {
+			u := turn.units[want.Ref]
+			for name, state := range u.areas {
+				if err := w.areas[name].Apply(ctx, tx, want.Ref, state); err != nil {
+					return err
+				}
+			}
+		}
+		if err := tx.Commit(ctx); err != nil {
+			return err
+		}
+	}
+	for _, u := range turn.units {
+		if u.board.Found() {
+			w.cache.put(u)
+		}
+	}
+	return nil
+}
+
+// decide gives one call its turn. Its error is a defect: the batch is void.
+func (w *Writer) decide(turn *Turn, p *pending) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &defect{value: v, stack: debug.Stack()}
+		}
+	}()
+	wants := p.call.Wants()
+	if len(wants) == 0 {
+		p.answer, p.err = p.call.Decide(turn)
+		return defectOf(p.err)
+	}
+	st := turn.units[wants[0].Ref].board
+	closed, runs := st.Closed(), st.Row().Runs
+	p.answer, p.err = p.call.Decide(turn)
+	if err := defectOf(p.err); err != nil {
+		return err
+	}
+	due, _ := st.Due(turn.Now)
+	p.receipt = Receipt{Ref: wants[0].Ref, Head: st.Head(), Due: due, Opened: st.Row().Runs > runs}
+	if st.Closed() > closed {
+		p.receipt.Closed = st.Outcome()
+	}
+	return nil
+}
+
+// defectOf is err unless it is a refusal, which is an answer.
+func defectOf(err error) error {
+	var r *refusal.Refusal
+	if errors.As(err, &r) {
+		return nil
+	}
+	return err
+}
+
+// wants merges what the calls of a batch want, one want a board, in order of the
+// boards' names, and takes out the states that are held of them.
+func (w *Writer) wants(batch []*pending) ([]board.Want, []*unit) {
+	if len(batch) == 1 {
+		if own := batch[0].call.Wants(); len(own) == 1 {
+			u := w.cache.take(own[0].Ref)
+			if u != nil {
+				own[0].Have = u.board.Row().Rev
+			}
+			return own, []*unit{u}
+		}
+	}
+	byRef := map[id.Ref]*board.Want{}
+	for _, p := range batch {
+		for _, want := range p.call.Wants() {
+			m := byRef[want.Ref]
+			if m == nil {
+				first := want
+				byRef[want.Ref] = &first
+				continue
+			}
+			m.Shared = m.Shared && want.Shared
+			m.Keys = append(m.Keys[:len(m.Keys):len(m.Keys)], want.Keys...)
+			m.Entries = append(m.Entries[:len(m.Entries):len(m.Entries)], want.Entries...)
+			m.Blobs = append(m.Blobs[:len(m.Blobs):len(m.Blobs)], want.Blobs...)
+			for _, area := range want.Areas {
+				if !slices.Contains(m.Areas, area) {
+					m.Areas = append(m.Areas[:len(m.Areas):len(m.Areas)], area)
+				}
+			}
+		}
+	}
+	wants := make([]board.Want, 0, len(byRef))
+	for _, m := range byRef {
+		wants = append(wants, *m)
+	}
+	slices.SortFunc(wants, func(a, b board.Want) int {
+		if a.Ref.Tenant != b.Ref.Tenant {
+			if a.Ref.Tenant < b.Ref.Tenant {
+				return -1
+			}
+			return 1
+		}
+		if a.Ref.Board < b.Ref.Board {
+			return -1
+		}
+		return 1
+	})
+	held := make([]*unit, len(wants))
+	for i := range wants {
+		if u := w.cache.take(wants[i].Ref); u != nil {
+			held[i] = u
+			wants[i].Have = u.board.Row().Rev
+		}
+	}
+	return wants, held
+}
+
+// salt returns 16 fresh random bytes.
+func salt() []byte {
+	b := make([]byte, 16)
+	rand.Read(b)
+	return b
+}
