@@ -26,6 +26,8 @@ type Proposal struct {
 	Content json.RawMessage
 	// Expect is the version a premise write names.
 	Expect id.Version
+	// Head is the board's position when the rule was asked.
+	Head id.Seq
 }
 
 // WriteLevel decides a contribution to a level. It checks, in this order: repeat,
@@ -131,14 +133,29 @@ func (s *State) repeat(first Entry, p proposed) (*Region, wire.Result, error) {
 func (s *State) declared(name string, kind wire.Kind) (*Region, *refusal.Refusal) {
 	r := s.regions[name]
 	if r == nil {
-		return nil, refusal.New(refusal.UnknownRegion, name, "board %q has no region %q", s.row.Ref.Board, name).
-			WithFix("it has: %s", orNone(s.regionNames()))
+		return nil, s.Unknown(name)
 	}
 	if r.Kind != kind {
 		return nil, refusal.New(refusal.WrongKind, name, "region %q is a %s, not a %s", name, r.Kind, kind).
 			WithFix("write a %s with the %s write", r.Kind, r.Kind)
 	}
 	return r, nil
+}
+
+// Declared returns the region if the board has it with this kind, or refuses
+// UNKNOWN_REGION or WRONG_KIND.
+func (s *State) Declared(name string, kind wire.Kind) (*Region, error) {
+	r, err := s.declared(name, kind)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Unknown refuses a region as one that the board does not have.
+func (s *State) Unknown(region string) *refusal.Refusal {
+	return refusal.New(refusal.UnknownRegion, region, "board %q has no region %q", s.row.Ref.Board, region).
+		WithFix("it has: %s", orNone(s.regionNames()))
 }
 
 // regionNames are the names an application may know of.

@@ -66,6 +66,9 @@ type Receipt struct {
 	Head id.Seq
 	// Due is set when the board's outbox has something to send at once.
 	Due bool
+	// NextDue is a lower bound on when a sweep has something to do on the board; zero
+	// means never.
+	NextDue time.Time
 	// Closed is set when the call closed the board's run.
 	Closed *wire.Outcome
 	// Opened is set when the call opened a run.

@@ -168,7 +168,7 @@ func (w *Writer) decide(turn *Turn, p *pending) (err error) {
 		return err
 	}
 	due, _ := st.Due(turn.Now)
-	p.receipt = Receipt{Ref: wants[0].Ref, Head: st.Head(), Due: due, Opened: st.Row().Runs > runs}
+	p.receipt = Receipt{Ref: wants[0].Ref, Head: st.Head(), Due: due, NextDue: st.Row().Due, Opened: st.Row().Runs > runs}
 	if st.Closed() > closed {
 		p.receipt.Closed = st.Outcome()
 	}

@@ -1,0 +1,339 @@
+// Package boards is the board area of the writer: it turns a typed request into a
+// call, checks at the boundary what the board itself never looks at (names, sizes,
+// encoding), and does after a commit what the commit promised: tell the agents that
+// are due, and whoever asked to hear of a run's opening and closing.
+//
+// The rules are package board's; this package decides nothing about a write. It
+// must not know HTTP, SQL or what any content means.
+package boards
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/slate-agents/slate/board"
+	"github.com/slate-agents/slate/id"
+	"github.com/slate-agents/slate/internal/control"
+	"github.com/slate-agents/slate/refusal"
+	"github.com/slate-agents/slate/wire"
+)
+
+// Config is what a Service needs beside its writer. Zero fields mean the defaults.
+type Config struct {
+	// Now is the clock that the store was given, for finding what is due.
+	Now func() time.Time
+	// Limits bound the content of every write.
+	Limits wire.Limits
+	// Callables finds the callables of a board that no handle of this process was
+	// given any for.
+	Callables func(ref id.Ref) board.Callables
+	// Log is told of what no caller can be told.
+	Log *slog.Logger
+}
+
+// Service is the board area. It is safe for concurrent use.
+type Service struct {
+	w    *control.Writer
+	info board.Info
+	cfg  Config
+
+	mu        sync.Mutex
+	callables map[id.Ref]board.Callables
+	relaying  map[id.Ref]bool // true: somebody asked for another pass
+	// wake interrupts a sweeper that sleeps until sleepUntil (Unix nanoseconds).
+	wake       chan struct{}
+	sleepUntil atomic.Int64
+}
+
+// New returns the board area of a writer.
+func New(ctx context.Context, w *control.Writer, cfg Config) (*Service, error) {
+	info, err := w.Store().Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Limits == (wire.Limits{}) {
+		cfg.Limits = wire.DefaultLimits
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Service{w: w, info: info, cfg: cfg, callables: map[id.Ref]board.Callables{},
+		relaying: map[id.Ref]bool{}, wake: make(chan struct{}, 1)}, nil
+}
+
+// Use gives this process the callables of a board, in place of those it had. They
+// are kept until the process ends or closes the board's run.
+func (s *Service) Use(ref id.Ref, c board.Callables) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.callables[ref] = c
+}
+
+// callablesOf returns what this process holds for a board.
+func (s *Service) callablesOf(ref id.Ref) board.Callables {
+	s.mu.Lock()
+	c, ok := s.callables[ref]
+	s.mu.Unlock()
+	if !ok && s.cfg.Callables != nil {
+		return s.cfg.Callables(ref)
+	}
+	return c
+}
+
+// Ref is the address of a principal's board.
+func Ref(p control.Principal, b id.Board) id.Ref { return id.Ref{Tenant: p.Tenant, Board: b} }
+
+// check refuses a principal or board whose name no store would keep.
+func check(p control.Principal, b id.Board) error {
+	if err := id.CheckName("tenant", string(p.Tenant)); err != nil {
+		return refusal.New(refusal.InvalidRequest, "tenant", "%v", err)
+	}
+	if err := id.CheckName("writer", p.Name); err != nil {
+		return refusal.New(refusal.InvalidRequest, "writer", "%v", err)
+	}
+	if err := id.CheckName("board", string(b)); err != nil {
+		return refusal.New(refusal.InvalidRequest, "board", "%v", err)
+	}
+	return nil
+}
+
+func (s *Service) target(ref id.Ref, c board.Callables) target {
+	return target{ref: ref, predicate: c.Termination != nil}
+}
+
+// do runs a call and afterwards what its commit promised.
+func (s *Service) do(ctx context.Context, ref id.Ref, c board.Callables, call control.Call) (any, error) {
+	answer, receipt, err := s.w.Do(ctx, ref.Tenant, call)
+	s.after(ctx, receipt, c)
+	return answer, err
+}
+
+// After does what a commit promised, for an area whose calls go to the writer
+// themselves.
+func (s *Service) After(ctx context.Context, receipt control.Receipt) {
+	if receipt.Ref != (id.Ref{}) {
+		s.after(ctx, receipt, s.callablesOf(receipt.Ref))
+	}
+}
+
+func (s *Service) after(ctx context.Context, r control.Receipt, c board.Callables) {
+	ctx = context.WithoutCancel(ctx)
+	if r.Opened && c.Opened != nil {
+		if v, err := s.view(ctx, r.Ref); err == nil {
+			c.Opened(ctx, v)
+		}
+	}
+	if r.Due {
+		s.Relay(ctx, r.Ref)
+	} else {
+		s.nudge(r.NextDue)
+	}
+	if r.Closed != nil {
+		s.closed(ctx, r.Ref, c, *r.Closed)
+	}
+}
+
+// closed tells the application that this process closed a run, and lets go of what
+// it held for it.
+func (s *Service) closed(ctx context.Context, ref id.Ref, c board.Callables, o wire.Outcome) {
+	s.mu.Lock()
+	delete(s.callables, ref)
+	s.mu.Unlock()
+	if c.Closed == nil {
+		return
+	}
+	v, err := s.view(ctx, ref)
+	if err != nil {
+		s.cfg.Log.Error("reading a closed board", "board", ref.String(), "error", err)
+		v = wire.BoardState{Board: ref.Board, Outcome: &o}
+	}
+	c.Closed(ctx, v, o)
+}
+
+// Create makes a board, or adds regions to one without an open run, and opens a
+// run (B6). The callables are this process's for the board from now on.
+func (s *Service) Create(ctx context.Context, p control.Principal, body wire.CreateBoard, c board.Callables) (wire.Attached, error) {
+	if err := check(p, body.Board); err != nil {
+		return wire.Attached{}, err
+	}
+	for _, r := range body.Regions {
+		if r.Owner != "" {
+			return wire.Attached{}, refusal.New(refusal.InvalidRequest, r.Name, "region %q: an application declares no owner", r.Name)
+		}
+	}
+	for _, o := range body.Opening {
+		if err := s.content("opening "+o.Region, o.Content); err != nil {
+			return wire.Attached{}, err
+		}
+	}
+	if body.Writer == "" {
+		body.Writer = p.Name
+	}
+	ref := Ref(p, body.Board)
+	// The opening values may wake agents as soon as they are committed.
+	s.Use(ref, c)
+	return as[wire.Attached](s.do(ctx, ref, c, create{s.target(ref, c), body}))
+}
+
+// Attach joins a board's open run or opens another (B6).
+func (s *Service) Attach(ctx context.Context, p control.Principal, body wire.AttachBoard, c board.Callables) (wire.Attached, error) {
+	if err := check(p, body.Board); err != nil {
+		return wire.Attached{}, err
+	}
+	ref := Ref(p, body.Board)
+	s.Use(ref, c)
+	return as[wire.Attached](s.do(ctx, ref, c, attach{s.target(ref, c), body}))
+}
+
+// Delete removes a board, its record and its run. Nothing of it can be read again.
+func (s *Service) Delete(ctx context.Context, p control.Principal, b id.Board) error {
+	if err := check(p, b); err != nil {
+		return err
+	}
+	ref := Ref(p, b)
+	_, err := s.do(ctx, ref, board.Callables{}, remove{target{ref: ref}})
+	s.mu.Lock()
+	delete(s.callables, ref)
+	s.mu.Unlock()
+	return err
+}
+
+// Register adds an agent to the open run (B7).
+func (s *Service) Register(ctx context.Context, p control.Principal, b id.Board, body wire.AgentDecl) (wire.AgentState, error) {
+	if err := check(p, b); err != nil {
+		return wire.AgentState{}, err
+	}
+	ref := Ref(p, b)
+	c := s.callablesOf(ref)
+	return as[wire.AgentState](s.do(ctx, ref, c, register{s.target(ref, c), body}))
+}
+
+// WriteLevel adds a contribution to a level. The write is durable when it is
+// answered, and the agents that it puts out of date and that have no batch window
+// to wait for were told.
+func (s *Service) WriteLevel(ctx context.Context, p control.Principal, b id.Board, body wire.LevelWrite) (wire.Result, error) {
+	if err := s.writable(p, b, body.Region, body.Key, body.Content); err != nil {
+		return wire.Result{}, err
+	}
+	ref := Ref(p, b)
+	c := s.callablesOf(ref)
+	verdict, err := s.admit(ctx, c, board.Proposal{Ref: ref, Region: body.Region, Kind: wire.Level, Writer: p.Name, Content: body.Content})
+	if err != nil {
+		return wire.Result{}, err
+	}
+	return as[wire.Result](s.do(ctx, ref, c, writeLevel{s.target(ref, c), p.Name, body, verdict}))
+}
+
+// WritePremise replaces a premise's value if it is at the expected version. Without
+// content it clears the premise.
+func (s *Service) WritePremise(ctx context.Context, p control.Principal, b id.Board, body wire.PremiseWrite) (wire.Result, error) {
+	content := body.Content
+	if content == nil {
+		content = json.RawMessage("null")
+	}
+	if err := s.writable(p, b, body.Region, body.Key, content); err != nil {
+		return wire.Result{}, err
+	}
+	ref := Ref(p, b)
+	c := s.callablesOf(ref)
+	verdict, err := s.admit(ctx, c, board.Proposal{Ref: ref, Region: body.Region, Kind: wire.Premise, Writer: p.Name, Content: body.Content, Expect: body.Expect})
+	if err != nil {
+		return wire.Result{}, err
+	}
+	return as[wire.Result](s.do(ctx, ref, c, writePremise{s.target(ref, c), p.Name, body, verdict}))
+}
+
+// writable is the boundary of a write.
+func (s *Service) writable(p control.Principal, b id.Board, region, key string, content json.RawMessage) error {
+	if err := check(p, b); err != nil {
+		return err
+	}
+	if key != "" {
+		if err := id.CheckName("key", key); err != nil {
+			return refusal.New(refusal.InvalidRequest, "key", "%v", err)
+		}
+	}
+	return s.content(region, content)
+}
+
+// content checks encoding, size and depth; what it means is nobody's business here.
+func (s *Service) content(ref string, content json.RawMessage) error {
+	if r := s.cfg.Limits.Check(ref, content); r != nil {
+		return r
+	}
+	return nil
+}
+
+// admit asks the application's admission rule, before anything is locked. Its
+// verdict names the position it judged.
+func (s *Service) admit(ctx context.Context, c board.Callables, proposal board.Proposal) (board.Verdict, error) {
+	if c.Admission == nil {
+		return board.Verdict{}, nil
+	}
+	f, err := s.w.Store().Look(ctx, board.Want{Ref: proposal.Ref})
+	if err != nil {
+		return board.Verdict{}, err
+	}
+	proposal.Head = f.Row.Head
+	verdict := c.Admission(ctx, proposal)
+	verdict.Judged = f.Row.Head
+	return verdict, nil
+}
+
+// Acknowledge moves the cursor of the agent that the principal is (B11).
+func (s *Service) Acknowledge(ctx context.Context, p control.Principal, b id.Board, body wire.Acknowledge) error {
+	if err := check(p, b); err != nil {
+		return err
+	}
+	ref := Ref(p, b)
+	c := s.callablesOf(ref)
+	_, err := s.do(ctx, ref, c, acknowledge{s.target(ref, c), p.Name, body})
+	return err
+}
+
+// Abort ends a board's run; the outcome carries the reason and names no agents.
+func (s *Service) Abort(ctx context.Context, p control.Principal, b id.Board, reason string) (wire.Outcome, error) {
+	if err := check(p, b); err != nil {
+		return wire.Outcome{}, err
+	}
+	ref := Ref(p, b)
+	o, err := as[*wire.Outcome](s.do(ctx, ref, s.callablesOf(ref), abort{target{ref: ref}, reason}))
+	if err != nil {
+		return wire.Outcome{}, err
+	}
+	return *o, nil
+}
+
+// Erase takes the content from entries for good and leaves tombstones. It returns
+// how many were newly erased.
+func (s *Service) Erase(ctx context.Context, p control.Principal, b id.Board, body wire.Erase) (int, error) {
+	if err := check(p, b); err != nil {
+		return 0, err
+	}
+	if len(body.Seqs) == 0 || len(body.Seqs) > wire.MaxPage {
+		return 0, refusal.New(refusal.InvalidRequest, "seqs", "an erase names 1 to %d entries, not %d", wire.MaxPage, len(body.Seqs))
+	}
+	ref := Ref(p, b)
+	return as[int](s.do(ctx, ref, board.Callables{}, erase{target{ref: ref}, p.Name, body}))
+}
+
+// as gives an answer its type. A call that was refused has none.
+func as[A any](answer any, err error) (A, error) {
+	var zero A
+	if err != nil {
+		return zero, err
+	}
+	a, ok := answer.(A)
+	if !ok {
+		return zero, fmt.Errorf("control: a call answered %T instead of %T", answer, zero)
+	}
+	return a, nil
+}
