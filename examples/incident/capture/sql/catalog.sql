@@ -1,0 +1,1 @@
+SELECT bid, bbalance FROM pgbench_branches ORDER BY bid;
