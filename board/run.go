@@ -251,6 +251,15 @@ func (s *State) open(env Env) *refusal.Refusal {
 	return nil
 }
 
+// Open refuses RUN_CLOSED when the board has no open run at this instant; a limit
+// that has passed closes it first.
+func (s *State) Open(env Env) *refusal.Refusal {
+	if !s.found {
+		return s.unknown()
+	}
+	return s.open(env)
+}
+
 func passed(limit, now time.Time) bool { return !limit.IsZero() && !now.Before(limit) }
 
 // Judgement is what a termination predicate said of a board.

@@ -203,6 +203,9 @@ func (s *State) dropOutbox(name string) {
 	}
 }
 
+// Stamp is the instant that a decision made now puts on the record.
+func (s *State) Stamp(now time.Time) time.Time { return s.stamp(now) }
+
 // stamp is the instant of a decision: never before one that the board already
 // carries, even when the store's clock went back.
 func (s *State) stamp(now time.Time) time.Time {

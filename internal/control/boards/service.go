@@ -337,3 +337,6 @@ func as[A any](answer any, err error) (A, error) {
 	}
 	return a, nil
 }
+
+// Limits bound the content of every write.
+func (s *Service) Limits() wire.Limits { return s.cfg.Limits }
