@@ -30,7 +30,11 @@ import (
 // Ref is the place ("$.entries[3].region") and whose Fix says what to send; into
 // may then be partly filled. Any other error means that into cannot be decoded
 // into, which is a defect of the caller. The size of data is the caller's to limit.
-func Decode(data []byte, into any) error {
+func Decode(data []byte, into any) error { return DecodeAt("$", data, into) }
+
+// DecodeAt is Decode for a body that is part of another one: root is its place
+// there, with which the places in refusals begin ("$.with").
+func DecodeAt(root string, data []byte, into any) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return fmt.Errorf("wire: cannot decode into %T: it must be a pointer that is not nil", into)
@@ -39,24 +43,27 @@ func Decode(data []byte, into any) error {
 	if err != nil {
 		return err
 	}
-	d := decoder{dec: jsontext.NewDecoder(bytes.NewBuffer(data))}
+	d := decoder{root: root, dec: jsontext.NewDecoder(bytes.NewBuffer(data))}
 	if err := d.value(p, v.Elem()); err != nil {
-		return refuse(data, err)
+		return refuse(root, data, err)
 	}
 	if _, err := d.dec.ReadToken(); err != io.EOF {
-		return refusal.New(refusal.InvalidRequest, "$", "the body goes on after its value ends, at byte %d", d.dec.InputOffset()).
+		return refusal.New(refusal.InvalidRequest, root, "%s goes on after its value ends, at byte %d", root, d.dec.InputOffset()).
 			WithFix("send one JSON value")
 	}
 	return nil
 }
 
 // decoder is one call of Decode.
-type decoder struct{ dec *jsontext.Decoder }
+type decoder struct {
+	root string
+	dec  *jsontext.Decoder
+}
 
 // refuse turns a reader's error into a refusal; a refusal stays what it is. The text
 // is read once more, because a reader that was taking a whole value when it failed
 // cannot tell the place inside it.
-func refuse(data []byte, err error) *refusal.Refusal {
+func refuse(root string, data []byte, err error) *refusal.Refusal {
 	if r, ok := refusal.As(err); ok {
 		return r
 	}
@@ -69,7 +76,7 @@ func refuse(data []byte, err error) *refusal.Refusal {
 			break
 		}
 	}
-	place, what, fix := syntaxError(dec, "$", err)
+	place, what, fix := syntaxError(dec, root, err)
 	return refusal.New(refusal.InvalidRequest, place, "%s", what).WithFix("%s", fix)
 }
 
@@ -79,7 +86,7 @@ func (d *decoder) at(place, format string, args ...any) *refusal.Refusal {
 }
 
 // here is the place of the last token.
-func (d *decoder) here() string { return placeOf(d.dec, "$", d.dec.StackPointer()) }
+func (d *decoder) here() string { return placeOf(d.dec, d.root, d.dec.StackPointer()) }
 
 // value reads the next value into v as p describes it.
 func (d *decoder) value(p *plan, v reflect.Value) error {
