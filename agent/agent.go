@@ -9,6 +9,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -72,5 +73,17 @@ func marshal(value any) (json.RawMessage, error) {
 	if raw, ok := value.(json.RawMessage); ok {
 		return raw, nil
 	}
-	return json.Marshal(value)
+	return encode(value)
+}
+
+// encode is json.Marshal without the escapes that only HTML needs: what is written
+// stays on a record that people read.
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -49,7 +49,7 @@ func (s *stdio) call(ctx context.Context, name string, with, result any) (wire.C
 	if err := ctx.Err(); err != nil {
 		return wire.CallResult{}, err
 	}
-	body, err := json.Marshal(with)
+	body, err := encode(with)
 	if err != nil {
 		return wire.CallResult{}, fmt.Errorf("%s: %w", name, err)
 	}
@@ -81,7 +81,7 @@ func (s *stdio) send(name string, with json.RawMessage) (<-chan reply, error) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	s.last++
-	line, err := json.Marshal(wire.Call{ID: json.RawMessage(strconv.FormatInt(s.last, 10)), Call: name, With: with})
+	line, err := encode(wire.Call{ID: json.RawMessage(strconv.FormatInt(s.last, 10)), Call: name, With: with})
 	if err != nil {
 		return nil, err
 	}
