@@ -158,7 +158,6 @@ type State struct {
 
 	index     int
 	objective []segment
-	eligible  []int // the agents whose canTransition names the state, in document order
 	asked     []ask // the agents the state summons, in document order
 }
 
