@@ -69,6 +69,9 @@ func (r *Run) summon(agent int, at time.Time) {
 func (r *Run) overtake() {
 	for i := range r.rows {
 		if s := &r.rows[i]; s.Status == Pending || s.Status == Sent {
+			if s.Status == Sent {
+				r.overtaken = append(r.overtaken, i)
+			}
 			s.Status, s.Due, s.LeaseUntil, s.Holder = Settled, time.Time{}, time.Time{}, ""
 			r.dirty[i] = true
 		}

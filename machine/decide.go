@@ -28,6 +28,7 @@ func (r *Run) decide(next id.Seq, now time.Time) *decision {
 	if next <= 0 || r.position > 0 && next != r.position+1 {
 		panic(fmt.Sprintf("machine: next sequence number %d after position %d", next, r.position))
 	}
+	r.overtaken = r.overtaken[:0]
 	return &decision{run: r, next: next, now: now, cause: next}
 }
 
@@ -85,6 +86,12 @@ func (d *decision) end(e *Event) {
 	e.Type, e.State, e.Entry, e.Cause = EventEnded, d.run.state.Name, d.run.entry, d.cause
 	d.event(e)
 	d.Ended = d.run.ended
+	writer := d.Records[0].Writer
+	for _, i := range d.run.overtaken {
+		if name := d.run.def.Agents[i].Name; name != writer {
+			d.Unfinished = append(d.Unfinished, name)
+		}
+	}
 }
 
 // microsteps takes transitions until the run waits for an entry or ends (M5).

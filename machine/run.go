@@ -32,6 +32,9 @@ type Run struct {
 
 	rows  []Summons // by agent index; Entry is 0 when the agent was never summoned
 	dirty []bool
+	// overtaken are the agents whose sent summons the current step overtook. It is not
+	// part of the fold.
+	overtaken []int
 
 	// seen are the elements appended in this state entry.
 	seen map[element]id.Seq

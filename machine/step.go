@@ -42,6 +42,9 @@ type Step struct {
 	Entered []Entered
 	// Ended is set when the step ended the run.
 	Ended *End
+	// Unfinished are, when the step ended the run, the agents that still held a
+	// summons. The one whose write ended the run counts as finished.
+	Unfinished []string
 	// Checkpoint is set when the policy asks for a checkpoint: checkpointEvery
 	// transitions, or CheckpointWrites records, since the last one (M10).
 	Checkpoint bool

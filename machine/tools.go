@@ -102,22 +102,23 @@ func (d *Definition) Tools(agent string) []wire.Tool {
 			Type: "object", Properties: properties, Required: required, Additional: ptr(false)})}
 	}
 	return []wire.Tool{
-		tool("updateContext", "Write one context field: replace a scalar, append one element to a list, or set your own entry of a map. "+
+		tool(wire.CallUpdateContext, "Write one context field: replace a scalar, append one element to a list, or set your own entry of a map. "+
 			fmt.Sprintf("Fields: %s.", strings.Join(meanings, "; ")),
 			map[string]*schema{
 				"field": field("write"),
 				"value": {Type: types, Description: "The value, of the field's type."},
 				"key":   {Type: "string", Description: "The entry of a map that no requirement gathers. Leave it out to write your own entry."},
 			}, "field", "value"),
-		tool("readContext", "Read one context field in full, with the author of every entry.",
+		tool(wire.CallReadContext, "Read one context field in full, with the author of every entry.",
 			map[string]*schema{"field": field("read")}, "field"),
-		tool("regions", "List the board's regions.", map[string]*schema{}),
-		tool("level", "Read a page of a level's contributions, oldest first.",
+		tool(wire.CallRegions, "List the board's regions.", map[string]*schema{}),
+		tool(wire.CallLevel, "Read a page of a level's contributions, oldest first.",
 			map[string]*schema{"region": region, "cursor": cursor, "limit": limit}, "region"),
-		tool("premise", "Read a premise as it stands.", map[string]*schema{"region": region}, "region"),
-		tool("changes", "Read a page of everything written after a cursor, in order.",
+		tool(wire.CallPremise, "Read a premise as it stands.", map[string]*schema{"region": region}, "region"),
+		tool(wire.CallChanges, "Read a page of everything written after a cursor, in order.",
 			map[string]*schema{"cursor": cursor, "limit": limit}),
-		tool("putBlob", "Store a large value by its content. The answer's digest, after "+blobPrefix+", is the value of a blob field.",
-			map[string]*schema{"data": {Type: "string", Description: "The bytes, in base64."}}, "data"),
+		tool(wire.CallPutBlob, "Store a large value by its content. The answer's digest, after "+blobPrefix+", is the value of a blob field.",
+			map[string]*schema{"base64": {Type: "string", Description: "The bytes, in standard base64 with padding."}}, "base64"),
+		tool(wire.CallStanding, "Read the context block, the state and the position as they are now.", map[string]*schema{}),
 	}
 }
