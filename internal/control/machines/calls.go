@@ -214,9 +214,13 @@ func compact(v json.RawMessage) []byte {
 type claim struct {
 	target
 	holder string
-	// leases says how long each agent may take.
-	leases map[string]time.Duration
+	// timeouts says how long each agent may take.
+	timeouts map[string]time.Duration
 }
+
+// settleGrace is how much longer than its agent may take a summons is held, so that
+// whoever holds it can end the agent and settle.
+const settleGrace = 15 * time.Second
 
 // Claimed is what a claim came to.
 type Claimed struct {
@@ -243,11 +247,11 @@ func (c claim) Decide(turn *control.Turn) (any, error) {
 	}
 	now := st.Stamp(turn.Now)
 	for _, due := range h.run.Due(now) {
-		lease, ours := c.leases[due.Agent]
+		timeout, ours := c.timeouts[due.Agent]
 		if !ours {
 			continue
 		}
-		step, s, refused := h.run.Claim(due.Agent, now, lease, c.holder, st.Head()+1)
+		step, s, refused := h.run.Claim(due.Agent, now, timeout+settleGrace, c.holder, st.Head()+1)
 		if refused != nil {
 			return nil, fmt.Errorf("machines: a summons that is due was refused: %w", refused)
 		}
@@ -261,7 +265,7 @@ func (c claim) Decide(turn *control.Turn) (any, error) {
 			return out, nil
 		}
 		body := h.run.Summons(s.Agent)
-		body.Board, body.Deadline = c.ref.Board, now.Add(lease)
+		body.Board, body.Deadline = c.ref.Board, now.Add(timeout)
 		out.Summons = append(out.Summons, *body)
 	}
 	if next, ok := h.run.NextDue(); ok {

@@ -54,11 +54,11 @@ func (s *Service) Open(ctx context.Context, p control.Principal, b id.Board, def
 	return as[Opened](s.do(ctx, ref, open{target{ref}, def, limits, p.Name}))
 }
 
-// Claim takes the summonses that are due for the agents in leases, which says how
-// long each may take; a summons whose lease has passed is due again (M8).
-func (s *Service) Claim(ctx context.Context, p control.Principal, b id.Board, holder string, leases map[string]time.Duration) (Claimed, error) {
+// Claim takes the summonses that are due for the agents in timeouts, which says
+// how long each may take; a summons whose lease has passed is due again (M8).
+func (s *Service) Claim(ctx context.Context, p control.Principal, b id.Board, holder string, timeouts map[string]time.Duration) (Claimed, error) {
 	ref := boards.Ref(p, b)
-	return as[Claimed](s.do(ctx, ref, claim{target{ref}, holder, leases}))
+	return as[Claimed](s.do(ctx, ref, claim{target{ref}, holder, timeouts}))
 }
 
 // Settle says that the agent stopped working on a summons, acknowledged or failed.

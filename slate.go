@@ -1,0 +1,233 @@
+package slate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/slate-agents/slate/agent"
+	"github.com/slate-agents/slate/board"
+	"github.com/slate-agents/slate/id"
+	"github.com/slate-agents/slate/internal/control"
+	"github.com/slate-agents/slate/internal/control/boards"
+	"github.com/slate-agents/slate/internal/control/machines"
+	"github.com/slate-agents/slate/internal/store/memory"
+	"github.com/slate-agents/slate/internal/store/sqlite"
+	"github.com/slate-agents/slate/wire"
+)
+
+// Options open a system. The zero value of every field has a meaning.
+type Options struct {
+	// Data is the folder that the system keeps its database in; it is made if it is
+	// not there. Memory ignores it.
+	Data string
+	// Tenant is whose boards the system acts on; empty means id.DefaultTenant.
+	Tenant id.Tenant
+	// Now replaces the clock. Then nothing happens by itself: call Sweep after moving
+	// the clock.
+	Now func() time.Time
+	// Limits bound the content of every write; zero means wire.DefaultLimits.
+	Limits wire.Limits
+	// Callables finds the callables of boards that no handle of this process was given
+	// any for, so that a sweep can tell their agents.
+	Callables func(ref id.Ref) board.Callables
+	// Log is told of what no caller can be told; nil discards it.
+	Log *slog.Logger
+}
+
+// System is an open store with the one writer that changes it. It is safe for
+// concurrent use.
+type System struct {
+	store    board.Store
+	closer   io.Closer
+	tenant   id.Tenant
+	boards   *boards.Service
+	machines *machines.Service
+	stop     context.CancelFunc
+	swept    sync.WaitGroup
+}
+
+// DatabaseFile is the name of the database inside the data folder.
+const DatabaseFile = "slate.db"
+
+// Open opens the system in a folder, on SQLite: every answered write is durable.
+func Open(ctx context.Context, o Options) (*System, error) {
+	if o.Data == "" {
+		return nil, errors.New("slate: Options.Data names no folder (use Memory for a system without one)")
+	}
+	if err := os.MkdirAll(o.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("slate: the data folder cannot be made: %w", err)
+	}
+	st, err := sqlite.Open(ctx, filepath.Join(o.Data, DatabaseFile), sqlite.Options{Now: o.Now})
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(ctx, st, st, o)
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return s, nil
+}
+
+// Memory opens a system that lives and dies with the process.
+func Memory(ctx context.Context, o Options) (*System, error) {
+	st := memory.New(memory.Options{Now: o.Now})
+	return open(ctx, st, st, o)
+}
+
+// New opens a system over a store of the caller's, who closes it after the system.
+// A store that keeps boards only takes no machines.
+func New(ctx context.Context, st board.Store, o Options) (*System, error) {
+	return open(ctx, st, nil, o)
+}
+
+func open(ctx context.Context, st board.Store, closer io.Closer, o Options) (*System, error) {
+	if o.Tenant == "" {
+		o.Tenant = id.DefaultTenant
+	}
+	area := machines.NewArea()
+	w := control.NewWriter(st, area)
+	b, err := boards.New(ctx, w, boards.Config{Now: o.Now, Limits: o.Limits, Callables: o.Callables, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	s := &System{store: st, closer: closer, tenant: o.Tenant, boards: b, machines: machines.New(w, b, area), stop: func() {}}
+	if o.Now == nil {
+		sweeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+		s.stop = stop
+		s.swept.Go(func() { b.RunSweeper(sweeping) })
+	}
+	return s, nil
+}
+
+// Close stops the sweep, waits for calls under way and closes the store.
+func (s *System) Close() error {
+	s.stop()
+	s.swept.Wait()
+	if s.closer == nil {
+		return nil
+	}
+	return s.closer.Close()
+}
+
+// Info tells which store this is.
+func (s *System) Info(ctx context.Context) (board.Info, error) { return s.store.Info(ctx) }
+
+// Sweep closes the runs whose limits have passed and tells the agents that are due,
+// on every board. An open system sweeps by itself unless it was given a clock.
+func (s *System) Sweep(ctx context.Context) (boards.Swept, error) { return s.boards.Sweep(ctx) }
+
+// Create makes a board and opens a run on it (B6). The callables are those of this
+// process for the board.
+func (s *System) Create(ctx context.Context, c wire.CreateBoard, calls board.Callables) (*Board, wire.Attached, error) {
+	at, err := s.boards.Create(ctx, s.principal("application"), c, calls)
+	if err != nil {
+		return nil, wire.Attached{}, err
+	}
+	return s.Board(c.Board), at, nil
+}
+
+// Attach opens a board that exists: it joins the open run, or opens one with no
+// agents after the last has closed (B6).
+func (s *System) Attach(ctx context.Context, a wire.AttachBoard, calls board.Callables) (*Board, wire.Attached, error) {
+	at, err := s.boards.Attach(ctx, s.principal("application"), a, calls)
+	if err != nil {
+		return nil, wire.Attached{}, err
+	}
+	return s.Board(a.Board), at, nil
+}
+
+// Boards returns a page of the boards by name.
+func (s *System) Boards(ctx context.Context, page wire.Page) (wire.Boards, error) {
+	return s.boards.List(ctx, s.principal("application"), page)
+}
+
+// PutBlob stores a value by its content; a write refers to it by the digest.
+func (s *System) PutBlob(ctx context.Context, data []byte) (id.Digest, error) {
+	return s.boards.PutBlob(ctx, s.principal("application"), data)
+}
+
+// Blob returns a content-addressed value.
+func (s *System) Blob(ctx context.Context, d id.Digest) ([]byte, error) {
+	return s.boards.Blob(ctx, s.principal("application"), d)
+}
+
+// Board returns a handle to a board, whether or not it exists (B14). It holds
+// nothing: dropping it closes nothing.
+func (s *System) Board(b id.Board) *Board { return &Board{s: s, id: b} }
+
+func (s *System) principal(name string) control.Principal {
+	return control.Principal{Tenant: s.tenant, Name: name}
+}
+
+// Board is a stateless handle to one board.
+type Board struct {
+	s  *System
+	id id.Board
+}
+
+// ID is the board's identifier.
+func (b *Board) ID() id.Board { return b.id }
+
+// As returns the board as one agent sees it (B18).
+func (b *Board) As(name string) agent.Board { return b.s.boards.Surface(b.s.principal(name), b.id) }
+
+// Show describes the board: its regions, its open run and its latest outcome.
+func (b *Board) Show(ctx context.Context) (wire.BoardState, error) {
+	return b.s.boards.Show(ctx, b.s.principal("application"), b.id)
+}
+
+// Level returns a page of a level's contributions, oldest first, also of a region
+// that is hidden from agents.
+func (b *Board) Level(ctx context.Context, region string, page wire.Page) (wire.Entries, error) {
+	return b.s.boards.Level(ctx, b.s.principal("application"), b.id, region, page)
+}
+
+// Premise returns a premise as it stands, also one that is hidden from agents.
+func (b *Board) Premise(ctx context.Context, region string) (wire.PremiseState, error) {
+	return b.s.boards.Premise(ctx, b.s.principal("application"), b.id, region)
+}
+
+// Changes returns a page of everything written after a cursor, with the content of
+// hidden regions too.
+func (b *Board) Changes(ctx context.Context, page wire.Page) (wire.Entries, error) {
+	return b.s.boards.Changes(ctx, b.s.principal("application"), b.id, page)
+}
+
+// WriteLevel adds a contribution to a level under a writer's name. A writer need
+// not be a registered agent (B3).
+func (b *Board) WriteLevel(ctx context.Context, writer string, w wire.LevelWrite) (wire.Result, error) {
+	return b.s.boards.WriteLevel(ctx, b.s.principal(writer), b.id, w)
+}
+
+// WritePremise replaces a premise's value if it is at the expected version.
+func (b *Board) WritePremise(ctx context.Context, writer string, w wire.PremiseWrite) (wire.Result, error) {
+	return b.s.boards.WritePremise(ctx, b.s.principal(writer), b.id, w)
+}
+
+// Register adds an agent to the open run (B7).
+func (b *Board) Register(ctx context.Context, a wire.AgentDecl) (wire.AgentState, error) {
+	return b.s.boards.Register(ctx, b.s.principal(a.Name), b.id, a)
+}
+
+// Abort ends the open run. Its outcome names no agents.
+func (b *Board) Abort(ctx context.Context, by, reason string) (wire.Outcome, error) {
+	return b.s.boards.Abort(ctx, b.s.principal(by), b.id, reason)
+}
+
+// Erase takes the content from entries for good; sequence numbers, digests and
+// tombstones stay. It returns how many were newly erased.
+func (b *Board) Erase(ctx context.Context, by string, e wire.Erase) (int, error) {
+	return b.s.boards.Erase(ctx, b.s.principal(by), b.id, e)
+}
+
+// Delete removes the board with its record and run.
+func (b *Board) Delete(ctx context.Context) error {
+	return b.s.boards.Delete(ctx, b.s.principal("application"), b.id)
+}
