@@ -132,7 +132,7 @@ func (r *Run) enter(e *Event, seq id.Seq, at time.Time) error {
 	r.entries[s.index]++
 	r.exchanges = 0
 	clear(r.exchangesBy)
-	clear(r.seen)
+	r.forget()
 	r.overtake()
 	if s.Terminal || r.satisfied() {
 		return nil
@@ -183,4 +183,14 @@ func (r *Run) summonsEvent(e *Event, at time.Time) error {
 	s.Status, s.SentAt = Pending, time.Time{}
 	s.Attempt++
 	return nil
+}
+
+// forget begins a state entry without remembered elements. Clearing a map costs
+// what it once held, so a large one is replaced.
+func (r *Run) forget() {
+	if len(r.seen) > 64 {
+		r.seen = map[element]id.Seq{}
+		return
+	}
+	clear(r.seen)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,6 +162,7 @@ func (d *decision) fire(index int, guards []GuardResult) {
 	r := d.run
 	t := &r.state.Transitions[index]
 	from := r.state.Name
+	d.Records = slices.Grow(d.Records, 2+len(t.Actions))
 	seq := d.event(&Event{Type: EventFired, From: from, To: t.To, Transition: &index, Entry: r.entry, Cause: d.cause, Guards: guards})
 	d.Fired = append(d.Fired, Fired{Seq: seq, From: from, To: t.To, Transition: index, Guards: guards})
 	for i := range t.Actions {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/slate-agents/slate/id"
 )
@@ -95,8 +96,68 @@ func ParseEvent(content json.RawMessage) (*Event, error) {
 	return &e, nil
 }
 
-// content is the JSON of the event, without HTML escapes.
-func (e *Event) content() json.RawMessage { return encode(e) }
+// content is the JSON of the event: what encoding/json makes of it without HTML
+// escapes, written by hand because every step pays for it.
+func (e *Event) content() json.RawMessage {
+	m := members(make([]byte, 0, 128))
+	m = append(m, `{"type":`...)
+	m = append(m, quote(e.Type)...)
+	m.text("digest", string(e.Digest))
+	m.text("name", e.Name)
+	m.number("version", int64(e.Version))
+	m.text("previous", string(e.Previous))
+	m.text("from", e.From)
+	m.text("to", e.To)
+	if e.Transition != nil {
+		m = strconv.AppendInt(append(m, `,"transition":`...), int64(*e.Transition), 10)
+	}
+	m.text("state", e.State)
+	m.text("agent", e.Agent)
+	m.number("entry", int64(e.Entry))
+	m.number("attempt", int64(e.Attempt))
+	if e.Acknowledged != nil {
+		m = strconv.AppendBool(append(m, `,"acknowledged":`...), *e.Acknowledged)
+	}
+	m.text("failure", e.Failure)
+	if e.Met != nil {
+		m = strconv.AppendBool(append(m, `,"met":`...), *e.Met)
+	}
+	m.text("reason", e.Reason)
+	m.number("cause", int64(e.Cause))
+	for i, g := range e.Guards {
+		if i == 0 {
+			m = append(m, `,"guards":[`...)
+		} else {
+			m = append(m, ',')
+		}
+		m = strconv.AppendInt(append(m, `{"transition":`...), int64(g.Transition), 10)
+		m = append(append(m, `,"to":`...), quote(g.To)...)
+		m = append(append(m, `,"expression":`...), quote(g.Expression)...)
+		m = strconv.AppendBool(append(m, `,"result":`...), g.Result)
+		m.text("error", g.Error)
+		m = append(m, '}')
+	}
+	if len(e.Guards) > 0 {
+		m = append(m, ']')
+	}
+	m.text("message", e.Message)
+	return json.RawMessage(append(m, '}'))
+}
+
+// members is a JSON object being written; empty members are left out.
+type members []byte
+
+func (m *members) text(name, value string) {
+	if value != "" {
+		*m = append(append(append(append(*m, `,"`...), name...), `":`...), quote(value)...)
+	}
+}
+
+func (m *members) number(name string, value int64) {
+	if value != 0 {
+		*m = strconv.AppendInt(append(append(append(*m, `,"`...), name...), `":`...), value, 10)
+	}
+}
 
 // encode marshals a value of this package, which cannot fail.
 func encode(v any) json.RawMessage {

@@ -105,7 +105,8 @@ func compile(e *cel.Env, expression string) (*predicate, error) {
 	}
 	ast, issues := e.Compile(expression)
 	if errs := issues.Errors(); len(errs) > 0 {
-		return nil, errors.New(strings.TrimSpace(errs[0].Message))
+		message, _, _ := strings.Cut(errs[0].Message, " expecting {")
+		return nil, errors.New(strings.TrimSpace(message))
 	}
 	if !ast.OutputType().IsExactType(cel.BoolType) {
 		return nil, fmt.Errorf("it yields %s, a predicate yields bool", ast.OutputType())

@@ -33,7 +33,10 @@ func (b *builder) state(s *State, n *yaml.Node) {
 		return
 	}
 	if v := keys["terminal"]; v != nil {
-		s.Terminal, _ = b.boolean(v, what+": terminal")
+		var ok bool
+		if s.Terminal, ok = b.boolean(v, what+": terminal"); !ok {
+			return
+		}
 	}
 	if v := keys["description"]; v != nil {
 		s.Description, _ = b.text(v, what+": description")

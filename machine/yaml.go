@@ -7,9 +7,11 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -74,7 +76,10 @@ func (l *loader) err() error {
 	return &LoadError{Problems: l.problems}
 }
 
-var yamlPlace = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`)
+var (
+	yamlPlace  = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`)
+	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+)
 
 // parse returns the root node of the only document in data, or nil.
 func (l *loader) parse(data []byte) *yaml.Node {
@@ -82,13 +87,22 @@ func (l *loader) parse(data []byte) *yaml.Node {
 		l.report(0, "", "the document has %d bytes, the limit is %d", len(data), MaxDocument)
 		return nil
 	}
+	for i := range data {
+		if data[i] >= utf8.RuneSelf {
+			if !utf8.Valid(data[i:]) {
+				l.report(badLine(data), "save the file as UTF-8", "not UTF-8")
+				return nil
+			}
+			break
+		}
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		l.report(1, `begin with "fsm:"`, "the document is empty")
 		return nil
 	} else if err != nil {
-		l.syntax(err)
+		l.syntax(err, data)
 		return nil
 	}
 	var next yaml.Node
@@ -96,7 +110,7 @@ func (l *loader) parse(data []byte) *yaml.Node {
 		l.report(next.Line, "keep one machine a file", "the file holds more than one document")
 		return nil
 	} else if !errors.Is(err, io.EOF) {
-		l.syntax(err)
+		l.syntax(err, data)
 		return nil
 	}
 	if len(doc.Content) != 1 || !l.plain(doc.Content[0]) {
@@ -105,14 +119,45 @@ func (l *loader) parse(data []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-func (l *loader) syntax(err error) {
+// syntax reports what the YAML library refuses, at the line where a person looks.
+func (l *loader) syntax(err error, data []byte) {
 	m := yamlPlace.FindStringSubmatch(err.Error())
 	if m == nil {
 		l.report(0, "", "not YAML: %v", err)
 		return
 	}
 	line, _ := strconv.Atoi(m[1])
+	lines := strings.Split(string(data), "\n")
+	switch name := yamlAnchor.FindStringSubmatch(m[2]); {
+	case name != nil:
+		line = 1 + slices.IndexFunc(lines, func(s string) bool { return strings.Contains(s, "*"+name[1]) })
+	case strings.HasPrefix(m[2], "did not find expected"):
+		line++ // the parser, unlike the scanner, counts lines from 0
+	case strings.Contains(m[2], "tab character"):
+		for i := max(line-1, 0); i < len(lines); i++ {
+			if indent := lines[i][:len(lines[i])-len(strings.TrimLeft(lines[i], " \t"))]; strings.Contains(indent, "\t") {
+				line = i + 1
+				break
+			}
+		}
+	}
 	l.report(line, "", "not YAML: %s", m[2])
+}
+
+// badLine is the line of the first byte that is not UTF-8.
+func badLine(data []byte) int {
+	line := 1
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		if r == '\n' {
+			line++
+		}
+		data = data[size:]
+	}
+	return line
 }
 
 // plain reports anchors, aliases and merge keys anywhere under the node. They are
