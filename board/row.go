@@ -11,7 +11,9 @@ import (
 // store can keep them.
 type Row struct {
 	Ref id.Ref
-	// Rev grows by one with every transaction that changed anything of the board.
+	// Rev grows by one with every transaction that changed anything of the board. It
+	// begins at a random number, so that it also tells a board from one of the same
+	// name that was deleted before.
 	Rev int64
 	// Head is the sequence number of the latest write; 0 on an empty board.
 	Head id.Seq

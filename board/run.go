@@ -1,8 +1,11 @@
 package board
 
 import (
+	"encoding/binary"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/slate-agents/slate/id"
 	"github.com/slate-agents/slate/refusal"
@@ -14,12 +17,18 @@ import (
 // has; RUN_OPEN and REGION_EXISTS refuse the rest. Nothing of a refused create
 // stays.
 func (s *State) Create(env Env, c wire.CreateBoard) (wire.Attached, error) {
+	if s.row.Run != nil {
+		_ = s.open(env) // a run whose limit has passed is in nobody's way
+	}
 	if err := s.creatable(c); err != nil {
 		return wire.Attached{}, err
 	}
 	now := s.stamp(env.Now)
 	if !s.found {
 		s.found = true
+		if s.row.Rev == 0 {
+			s.row.Rev = firstRev(env)
+		}
 		s.row.Created, s.row.Latest = now, now
 		s.change.Create = true
 	}
@@ -38,6 +47,12 @@ func (s *State) Create(env Env, c wire.CreateBoard) (wire.Attached, error) {
 		s.append(env, s.regions[o.Region], writer, "", o.Content, nil)
 	}
 	return wire.Attached{Run: s.row.Run.Number}, nil
+}
+
+// firstRev is where a new board's revisions begin: at random, so that nobody who
+// holds the state of a deleted board takes it for that of its namesake.
+func firstRev(env Env) int64 {
+	return int64(binary.BigEndian.Uint64(env.Salt()) >> 2)
 }
 
 // creatable checks a create before anything of it is done.
@@ -120,10 +135,16 @@ func checkLimits(l wire.RunLimits) error {
 	return nil
 }
 
+// maxAddress is the longest address, in bytes.
+const maxAddress = 2048
+
 // checkAgent holds a declaration against the regions it names.
 func checkAgent(a wire.AgentDecl, kinds map[string]wire.Kind) error {
 	if err := id.CheckName("agent", a.Name); err != nil {
 		return refusal.New(refusal.InvalidRequest, a.Name, "%v", err)
+	}
+	if len(a.Address) > maxAddress || !utf8.ValidString(a.Address) || strings.ContainsRune(a.Address, 0) {
+		return refusal.New(refusal.InvalidRequest, a.Name, "agent %q: the address is not UTF-8 text of at most %d bytes", a.Name, maxAddress)
 	}
 	for _, name := range a.WritesTo.Names {
 		switch kind, ok := kinds[name]; {
@@ -205,7 +226,7 @@ func (s *State) Register(env Env, a wire.AgentDecl) (wire.AgentState, error) {
 		return wire.AgentState{}, err
 	}
 	if have := s.agents[a.Name]; have != nil {
-		if have.Address != a.Address || !have.WritesTo.Equal(a.WritesTo) || !have.SubscribesTo.Equal(a.SubscribesTo) {
+		if have.Address != a.Address || !same(have.WritesTo, a.WritesTo) || !same(have.SubscribesTo, a.SubscribesTo) {
 			return wire.AgentState{}, refusal.New(refusal.AgentExists, a.Name,
 				"agent %q is registered on this run with another declaration", a.Name).
 				WithFix("register under another name, or with the same declaration")
@@ -224,6 +245,9 @@ func (s *State) join(now time.Time, a wire.AgentDecl, at id.Seq) {
 	s.agents[a.Name] = &Agent{AgentDecl: a, Told: at, Cursor: at, Registered: now}
 	s.touchAgent(a.Name)
 }
+
+// same compares both ways: a set may name a region twice.
+func same(a, b wire.Names) bool { return a.Equal(b) && b.Equal(a) }
 
 // open reports whether the run is open at this instant, closing it first if one of
 // its limits has passed: a limit holds exactly, whether or not a sweep has come by.
@@ -365,10 +389,10 @@ func (s *State) Delete() error {
 	if !s.found {
 		return s.unknown()
 	}
-	created := s.change.Create
+	created, stored := s.change.Create, s.change.Delete
 	row := s.row
 	*s = State{row: Row{Ref: row.Ref}, regions: map[string]*Region{}, agents: map[string]*Agent{}, outbox: map[string]*Outbox{}}
-	if created {
+	if created && !stored {
 		// It was made in this very transaction: there is nothing to remove.
 		return nil
 	}

@@ -171,6 +171,9 @@ func (s *State) Take() (Change, bool) {
 // Closed counts the runs that closed since the last Take.
 func (s *State) Closed() int { return len(s.change.Outcomes) }
 
+// Deleted reports whether the board was deleted since the last Take.
+func (s *State) Deleted() bool { return s.change.Delete }
+
 // Touch marks the board as changed, for an area whose own rows changed with it.
 func (s *State) Touch() { s.changed = true }
 

@@ -119,6 +119,8 @@ func (s *State) repeat(first Entry, p proposed) (*Region, wire.Result, error) {
 	switch {
 	case first.Erased != nil:
 		// The salt went with the content: nothing is left to compare.
+	case first.Kind != p.kind:
+		w.Differs = true
 	case first.Kind == wire.Premise && first.Version != p.expect+1:
 		w.Differs = true
 	case (first.Content == nil) != (p.content == nil):
