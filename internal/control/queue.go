@@ -19,6 +19,9 @@ type pending struct {
 	receipt Receipt
 }
 
+// fail answers with an error. What the call came to before the failure is void.
+func (p *pending) fail(err error) { p.answer, p.receipt, p.err = nil, Receipt{}, err }
+
 // queue is the callers that wait, first come first served within a tenant and
 // taking turns between tenants, so that a busy tenant delays itself.
 type queue struct {

@@ -53,7 +53,10 @@ type defect struct {
 	stack []byte
 }
 
-func (d *defect) Error() string { return fmt.Sprintf("a decider panicked: %v\n%s", d.value, d.stack) }
+func (d *defect) Error() string { return fmt.Sprintf("a call panicked: %v\n%s", d.value, d.stack) }
+
+// errAlone makes a batch's calls run one by one.
+var errAlone = errors.New("control: a board with other areas' rows is deleted in a transaction of its own")
 
 // run decides a batch in one transaction and sets the answer of every call. When
 // the transaction fails, the calls are run again one by one, so that one call's
@@ -65,20 +68,26 @@ func (w *Writer) run(ctx context.Context, batch []*pending) {
 	}
 	if len(batch) == 1 || refusal.CodeOf(err) == refusal.CommitUnknown {
 		for _, p := range batch {
-			p.answer, p.err = nil, err
+			p.fail(err)
 		}
 		return
 	}
 	for _, p := range batch {
 		if err := w.attempt(ctx, []*pending{p}); err != nil {
-			p.answer, p.err = nil, err
+			p.fail(err)
 		}
 	}
 }
 
 // attempt is one transaction. Its error means that nothing was kept, except that
 // COMMIT_UNKNOWN means what it says.
-func (w *Writer) attempt(ctx context.Context, batch []*pending) error {
+func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
+	// A panic that went up from here would leave the writer without a leader.
+	defer func() {
+		if v := recover(); v != nil {
+			err = &defect{value: v, stack: debug.Stack()}
+		}
+	}()
 	wants, held := w.wants(batch)
 	tx, facts, err := w.store.Begin(ctx, wants)
 	if err != nil {
@@ -116,6 +125,13 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) error {
 	for _, p := range batch {
 		if err := w.decide(turn, p); err != nil {
 			return err
+		}
+	}
+	for _, u := range turn.units {
+		// The areas' states are those of the board that went; a batch-mate may have
+		// made it anew.
+		if len(batch) > 1 && len(u.areas) > 0 && u.board.Deleted() {
+			return errAlone
 		}
 	}
 
