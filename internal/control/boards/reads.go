@@ -43,15 +43,19 @@ func (s *Service) look(ctx context.Context, ref id.Ref) (board.Facts, error) {
 
 // List returns a page of the tenant's boards by name, without their regions.
 func (s *Service) List(ctx context.Context, p control.Principal, page wire.Page) (wire.Boards, error) {
+	after, err := s.parseListCursor(page.Cursor)
+	if err != nil {
+		return wire.Boards{}, err
+	}
 	limit := pageLimit(page)
-	rows, err := s.w.Store().Boards(ctx, board.BoardQuery{Tenant: p.Tenant, After: id.Board(page.Cursor), Limit: limit + 1})
+	rows, err := s.w.Store().Boards(ctx, board.BoardQuery{Tenant: p.Tenant, After: after, Limit: limit + 1})
 	if err != nil {
 		return wire.Boards{}, err
 	}
 	out := wire.Boards{Boards: []wire.BoardState{}}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		out.Next = string(rows[limit-1].Ref.Board)
+		out.Next = s.listCursor(rows[limit-1].Ref.Board)
 	}
 	for _, row := range rows {
 		out.Boards = append(out.Boards, board.NewState(row.Ref, board.Facts{Found: true, Row: row}).View())
@@ -121,6 +125,10 @@ func (s *Service) Level(ctx context.Context, p control.Principal, b id.Board, re
 		return wire.Entries{}, err
 	}
 	ref := Ref(p, b)
+	if region == "" { // to a store it means every region
+		_, err := s.region(ctx, ref, region, wire.Level)
+		return wire.Entries{}, err
+	}
 	out, err := s.entries(ctx, ref, region, page)
 	if err != nil {
 		return wire.Entries{}, err
@@ -139,6 +147,10 @@ func (s *Service) Premise(ctx context.Context, p control.Principal, b id.Board, 
 		return wire.PremiseState{}, err
 	}
 	ref := Ref(p, b)
+	if region == "" {
+		_, err := s.region(ctx, ref, region, wire.Premise)
+		return wire.PremiseState{}, err
+	}
 	rows, _, err := s.w.Store().Entries(ctx, ref, board.EntryQuery{Region: region, Newest: true, Limit: 1})
 	if err != nil {
 		return wire.PremiseState{}, err
@@ -167,6 +179,9 @@ func (s *Service) region(ctx context.Context, ref id.Ref, name string, kind wire
 // PutBlob stores a value by its content and returns its digest. Putting it again is
 // the same. A value that no entry refers to is collected after a day.
 func (s *Service) PutBlob(ctx context.Context, p control.Principal, data []byte) (id.Digest, error) {
+	if err := id.CheckName("tenant", string(p.Tenant)); err != nil {
+		return "", refusal.New(refusal.InvalidRequest, "tenant", "%v", err)
+	}
 	if len(data) > MaxBlob {
 		return "", refusal.New(refusal.TooLarge, "blob", "the blob has %d bytes, the limit is %d", len(data), MaxBlob)
 	}

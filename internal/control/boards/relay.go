@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"time"
 
@@ -44,12 +45,12 @@ func (s *Service) Relay(ctx context.Context, ref id.Ref) {
 	s.mu.Unlock()
 
 	for {
-		sent, err := s.relayOnce(ctx, ref, c)
+		more, err := s.relayOnce(ctx, ref, c)
 		if err != nil {
 			s.cfg.Log.Error("relaying the outbox", "board", ref.String(), "error", err)
 		}
 		s.mu.Lock()
-		again := s.relaying[ref] || sent
+		again := s.relaying[ref] || more
 		if !again || err != nil {
 			delete(s.relaying, ref)
 			s.mu.Unlock()
@@ -60,8 +61,8 @@ func (s *Service) Relay(ctx context.Context, ref id.Ref) {
 	}
 }
 
-// relayOnce claims what is due, sends it and settles it. It reports whether it
-// found anything.
+// relayOnce claims what is due, sends it and settles it. It reports whether more was
+// due by then.
 func (s *Service) relayOnce(ctx context.Context, ref id.Ref, c board.Callables) (bool, error) {
 	names := make(map[string]bool, len(c.Notify))
 	for name := range c.Notify {
@@ -78,15 +79,15 @@ func (s *Service) relayOnce(ctx context.Context, ref id.Ref, c board.Callables) 
 	}
 	settled := make([]board.Settlement, 0, len(claimed))
 	for _, n := range claimed {
-		settled = append(settled, s.send(ctx, c, n))
+		settled = append(settled, s.send(ctx, ref, c, n))
 	}
 	_, receipt, err = s.w.Do(ctx, ref.Tenant, settle{target{ref: ref}, settled})
 	s.nudge(receipt.NextDue)
-	return true, err
+	return receipt.Due, err
 }
 
 // send tells one agent and says how the claim ends.
-func (s *Service) send(ctx context.Context, c board.Callables, n board.Claimed) board.Settlement {
+func (s *Service) send(ctx context.Context, ref id.Ref, c board.Callables, n board.Claimed) board.Settlement {
 	done := board.Settlement{Agent: n.Notification.Agent, Claim: n.Claim}
 	err := reach(ctx, c, n)
 	if err == nil {
@@ -98,9 +99,9 @@ func (s *Service) send(ctx context.Context, c board.Callables, n board.Claimed) 
 		return done
 	}
 	u := board.Undelivered{Address: n.Address, Agent: n.Notification.Agent, Notification: n.Notification, Tries: n.Tries, Err: err}
-	s.cfg.Log.Warn("a notification was given up", "board", n.Notification.Board, "agent", u.Agent, "address", u.Address, "tries", u.Tries, "error", err)
+	s.cfg.Log.Warn("a notification was given up", "board", ref.String(), "agent", u.Agent, "address", u.Address, "tries", u.Tries, "error", err)
 	if c.Undelivered != nil {
-		c.Undelivered(ctx, u)
+		s.guard("undelivered", ref, func() { c.Undelivered(ctx, u) })
 	}
 	return done
 }
@@ -139,23 +140,35 @@ const (
 // Sweep closes the runs whose limits have passed and relays what is unsent, across
 // every board of every tenant (B20). Two sweeps at once do no harm.
 func (s *Service) Sweep(ctx context.Context) (Swept, error) {
+	done, _, err := s.sweep(ctx)
+	return done, err
+}
+
+// sweep is Sweep; it also returns how many boards stay due. One board's failure
+// does not keep it from the others.
+func (s *Service) sweep(ctx context.Context) (Swept, int, error) {
 	var done Swept
+	var failed []error
 	now := s.cfg.Now()
+	if err := s.collect(ctx, now); err != nil {
+		failed = append(failed, fmt.Errorf("collecting blobs: %w", err))
+	}
 	// A board that stays due because this process cannot serve it is passed over, so
 	// that it does not hide those behind it.
 	stay := 0
 	for done.Boards < maxSwept {
 		rows, err := s.w.Store().Boards(ctx, board.BoardQuery{DueBy: now, Offset: stay, Limit: sweepPage})
 		if err != nil || len(rows) == 0 {
-			return done, err
+			return done, stay, errors.Join(append(failed, err)...)
 		}
 		for _, row := range rows {
 			if err := ctx.Err(); err != nil {
-				return done, err
+				return done, stay, err
 			}
 			closed, due, err := s.sweepBoard(ctx, row.Ref, now)
 			if err != nil {
-				return done, fmt.Errorf("sweeping board %s: %w", row.Ref, err)
+				failed = append(failed, fmt.Errorf("sweeping board %s: %w", row.Ref, err))
+				due = true
 			}
 			done.Boards++
 			if closed {
@@ -166,12 +179,34 @@ func (s *Service) Sweep(ctx context.Context) (Swept, error) {
 			}
 		}
 	}
-	return done, nil
+	return done, stay, errors.Join(failed...)
+}
+
+// How long a blob that nothing refers to is kept, and how often they are collected.
+const (
+	keepBlob     = 24 * time.Hour
+	collectEvery = time.Hour
+)
+
+// collect removes the blobs that nothing has referred to for a day, at most once an
+// hour and process.
+func (s *Service) collect(ctx context.Context, now time.Time) error {
+	last := s.collected.Load()
+	if last != 0 && now.Sub(time.Unix(0, last)).Abs() < collectEvery || !s.collected.CompareAndSwap(last, now.UnixNano()) {
+		return nil
+	}
+	_, _, err := s.w.Do(ctx, "", collectBlobs{keepBlob})
+	return err
 }
 
 // sweepBoard does what is due on one board. It reports whether it closed the run
 // and whether the board is still due.
 func (s *Service) sweepBoard(ctx context.Context, ref id.Ref, now time.Time) (closed, due bool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("a callable panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
 	c := s.callablesOf(ref)
 	s.Relay(ctx, ref)
 	o, err := s.expire(ctx, ref, c)
@@ -208,7 +243,7 @@ func (s *Service) expire(ctx context.Context, ref id.Ref, c board.Callables) (*w
 		return nil, err
 	}
 	if receipt.Closed != nil {
-		s.closed(ctx, ref, c, *receipt.Closed)
+		s.closed(ctx, ref, c, *receipt.Closed, false)
 	}
 	return answer.(*wire.Outcome), nil
 }
@@ -236,34 +271,34 @@ const (
 func (s *Service) RunSweeper(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	stay := 0
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
 		case <-timer.C:
-			if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+			var err error
+			if _, stay, err = s.sweep(ctx); err != nil && ctx.Err() == nil {
 				s.cfg.Log.Error("sweeping", "error", err)
 			}
 		}
-		wait := s.untilDue(ctx)
+		// From here on a write that falls due before the sleep is known interrupts it.
+		s.sleepUntil.Store(math.MaxInt64)
+		wait := s.untilDue(ctx, stay)
 		s.sleepUntil.Store(s.cfg.Now().Add(wait).UnixNano())
 		timer.Reset(wait)
 	}
 }
 
 // untilDue is how long to sleep before the earliest due board, at most sweepEvery.
-func (s *Service) untilDue(ctx context.Context) time.Duration {
+// Those that stayed due after the last sweep, because this process cannot serve
+// them, do not count.
+func (s *Service) untilDue(ctx context.Context, stay int) time.Duration {
 	now := s.cfg.Now()
-	rows, err := s.w.Store().Boards(ctx, board.BoardQuery{DueBy: now.Add(sweepEvery), Limit: 1})
+	rows, err := s.w.Store().Boards(ctx, board.BoardQuery{DueBy: now.Add(sweepEvery), Offset: stay, Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return sweepEvery
 	}
-	if wait := rows[0].Due.Sub(now); wait > soonest {
-		return wait
-	} else if wait > 0 {
-		return soonest
-	}
-	// Due already: left by the last sweep, because this process cannot serve it.
-	return sweepEvery
+	return max(rows[0].Due.Sub(now), soonest)
 }

@@ -12,9 +12,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/slate-agents/slate/board"
 	"github.com/slate-agents/slate/id"
@@ -43,11 +47,13 @@ type Service struct {
 	cfg  Config
 
 	mu        sync.Mutex
-	callables map[id.Ref]board.Callables
+	callables map[id.Ref]*board.Callables
 	relaying  map[id.Ref]bool // true: somebody asked for another pass
 	// wake interrupts a sweeper that sleeps until sleepUntil (Unix nanoseconds).
 	wake       chan struct{}
 	sleepUntil atomic.Int64
+	// collected is when blobs were last collected (Unix nanoseconds).
+	collected atomic.Int64
 }
 
 // New returns the board area of a writer.
@@ -65,16 +71,33 @@ func New(ctx context.Context, w *control.Writer, cfg Config) (*Service, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{w: w, info: info, cfg: cfg, callables: map[id.Ref]board.Callables{},
+	return &Service{w: w, info: info, cfg: cfg, callables: map[id.Ref]*board.Callables{},
 		relaying: map[id.Ref]bool{}, wake: make(chan struct{}, 1)}, nil
 }
 
 // Use gives this process the callables of a board, in place of those it had. They
 // are kept until the process ends or closes the board's run.
-func (s *Service) Use(ref id.Ref, c board.Callables) {
+func (s *Service) Use(ref id.Ref, c board.Callables) { s.use(ref, c) }
+
+// use is Use and returns the callables there were. undo puts them back, unless
+// others have come since.
+func (s *Service) use(ref id.Ref, c board.Callables) (before *board.Callables, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.callables[ref] = c
+	mine := &c
+	before = s.callables[ref]
+	s.callables[ref] = mine
+	return before, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch {
+		case s.callables[ref] != mine:
+		case before == nil:
+			delete(s.callables, ref)
+		default:
+			s.callables[ref] = before
+		}
+	}
 }
 
 // callablesOf returns what this process holds for a board.
@@ -82,10 +105,13 @@ func (s *Service) callablesOf(ref id.Ref) board.Callables {
 	s.mu.Lock()
 	c, ok := s.callables[ref]
 	s.mu.Unlock()
-	if !ok && s.cfg.Callables != nil {
+	switch {
+	case ok:
+		return *c
+	case s.cfg.Callables != nil:
 		return s.cfg.Callables(ref)
 	}
-	return c
+	return board.Callables{}
 }
 
 // Ref is the address of a principal's board.
@@ -126,9 +152,14 @@ func (s *Service) After(ctx context.Context, receipt control.Receipt) {
 
 func (s *Service) after(ctx context.Context, r control.Receipt, c board.Callables) {
 	ctx = context.WithoutCancel(ctx)
+	if r.Closed != nil {
+		s.closed(ctx, r.Ref, c, *r.Closed, r.Opened)
+	}
 	if r.Opened && c.Opened != nil {
-		if v, err := s.view(ctx, r.Ref); err == nil {
-			c.Opened(ctx, v)
+		if v, err := s.view(ctx, r.Ref); err != nil {
+			s.cfg.Log.Error("reading an opened board", "board", r.Ref.String(), "error", err)
+		} else {
+			s.guard("opened", r.Ref, func() { c.Opened(ctx, v) })
 		}
 	}
 	if r.Due {
@@ -136,17 +167,25 @@ func (s *Service) after(ctx context.Context, r control.Receipt, c board.Callable
 	} else {
 		s.nudge(r.NextDue)
 	}
-	if r.Closed != nil {
-		s.closed(ctx, r.Ref, c, *r.Closed)
-	}
+}
+
+// guard calls a callable that can refuse nothing: a panic in it is its own, and
+// neither the caller's nor the sweep's.
+func (s *Service) guard(what string, ref id.Ref, call func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.cfg.Log.Error("a callable panicked", "callable", what, "board", ref.String(), "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
+	call()
 }
 
 // closed tells the application that this process closed a run, and lets go of what
-// it held for it.
-func (s *Service) closed(ctx context.Context, ref id.Ref, c board.Callables, o wire.Outcome) {
-	s.mu.Lock()
-	delete(s.callables, ref)
-	s.mu.Unlock()
+// it held for it, unless the same call opened the next one.
+func (s *Service) closed(ctx context.Context, ref id.Ref, c board.Callables, o wire.Outcome, reopened bool) {
+	if !reopened {
+		s.forget(ref)
+	}
 	if c.Closed == nil {
 		return
 	}
@@ -155,7 +194,13 @@ func (s *Service) closed(ctx context.Context, ref id.Ref, c board.Callables, o w
 		s.cfg.Log.Error("reading a closed board", "board", ref.String(), "error", err)
 		v = wire.BoardState{Board: ref.Board, Outcome: &o}
 	}
-	c.Closed(ctx, v, o)
+	s.guard("closed", ref, func() { c.Closed(ctx, v, o) })
+}
+
+func (s *Service) forget(ref id.Ref) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.callables, ref)
 }
 
 // Create makes a board, or adds regions to one without an open run, and opens a
@@ -176,11 +221,35 @@ func (s *Service) Create(ctx context.Context, p control.Principal, body wire.Cre
 	}
 	if body.Writer == "" {
 		body.Writer = p.Name
+	} else if err := id.CheckName("writer", body.Writer); err != nil {
+		return wire.Attached{}, refusal.New(refusal.InvalidRequest, "writer", "%v", err)
+	}
+	body.Opening = slices.Clone(body.Opening)
+	for i := range body.Opening {
+		body.Opening[i].Content = slices.Clone(body.Opening[i].Content)
 	}
 	ref := Ref(p, body.Board)
-	// The opening values may wake agents as soon as they are committed.
-	s.Use(ref, c)
-	return as[wire.Attached](s.do(ctx, ref, c, create{s.target(ref, c), body}))
+	return s.begin(ctx, ref, c, create{s.target(ref, c), body})
+}
+
+// begin runs a call that opens or joins a run. The callables are in place before
+// it, because a write may follow the commit at once; when the call fails they go.
+func (s *Service) begin(ctx context.Context, ref id.Ref, c board.Callables, call control.Call) (wire.Attached, error) {
+	before, undo := s.use(ref, c)
+	answer, receipt, err := s.w.Do(ctx, ref.Tenant, call)
+	if receipt.Closed != nil {
+		// The run before had outlived its limit. Those who knew of it hear of its end.
+		if before == nil {
+			before = &c
+		}
+		s.closed(context.WithoutCancel(ctx), ref, *before, *receipt.Closed, receipt.Opened)
+		receipt.Closed = nil
+	}
+	s.after(ctx, receipt, c)
+	if err != nil && refusal.CodeOf(err) != refusal.CommitUnknown {
+		undo()
+	}
+	return as[wire.Attached](answer, err)
 }
 
 // Attach joins a board's open run or opens another (B6).
@@ -189,8 +258,7 @@ func (s *Service) Attach(ctx context.Context, p control.Principal, body wire.Att
 		return wire.Attached{}, err
 	}
 	ref := Ref(p, body.Board)
-	s.Use(ref, c)
-	return as[wire.Attached](s.do(ctx, ref, c, attach{s.target(ref, c), body}))
+	return s.begin(ctx, ref, c, attach{s.target(ref, c), body})
 }
 
 // Delete removes a board, its record and its run. Nothing of it can be read again.
@@ -200,9 +268,9 @@ func (s *Service) Delete(ctx context.Context, p control.Principal, b id.Board) e
 	}
 	ref := Ref(p, b)
 	_, err := s.do(ctx, ref, board.Callables{}, remove{target{ref: ref}})
-	s.mu.Lock()
-	delete(s.callables, ref)
-	s.mu.Unlock()
+	if err == nil {
+		s.forget(ref)
+	}
 	return err
 }
 
@@ -223,6 +291,8 @@ func (s *Service) WriteLevel(ctx context.Context, p control.Principal, b id.Boar
 	if err := s.writable(p, b, body.Region, body.Key, body.Content); err != nil {
 		return wire.Result{}, err
 	}
+	// The caller may use its buffer again; the record may not change with it.
+	body.Content = slices.Clone(body.Content)
 	ref := Ref(p, b)
 	c := s.callablesOf(ref)
 	verdict, err := s.admit(ctx, c, board.Proposal{Ref: ref, Region: body.Region, Kind: wire.Level, Writer: p.Name, Content: body.Content})
@@ -242,6 +312,7 @@ func (s *Service) WritePremise(ctx context.Context, p control.Principal, b id.Bo
 	if err := s.writable(p, b, body.Region, body.Key, content); err != nil {
 		return wire.Result{}, err
 	}
+	body.Content = slices.Clone(body.Content)
 	ref := Ref(p, b)
 	c := s.callablesOf(ref)
 	verdict, err := s.admit(ctx, c, board.Proposal{Ref: ref, Region: body.Region, Kind: wire.Premise, Writer: p.Name, Content: body.Content, Expect: body.Expect})
@@ -274,16 +345,21 @@ func (s *Service) content(ref string, content json.RawMessage) error {
 
 // admit asks the application's admission rule, before anything is locked. Its
 // verdict names the position it judged.
-func (s *Service) admit(ctx context.Context, c board.Callables, proposal board.Proposal) (board.Verdict, error) {
+func (s *Service) admit(ctx context.Context, c board.Callables, proposal board.Proposal) (verdict board.Verdict, err error) {
 	if c.Admission == nil {
 		return board.Verdict{}, nil
 	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the admission rule panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
 	f, err := s.w.Store().Look(ctx, board.Want{Ref: proposal.Ref})
 	if err != nil {
 		return board.Verdict{}, err
 	}
 	proposal.Head = f.Row.Head
-	verdict := c.Admission(ctx, proposal)
+	verdict = c.Admission(ctx, proposal)
 	verdict.Judged = f.Row.Head
 	return verdict, nil
 }
@@ -304,6 +380,9 @@ func (s *Service) Abort(ctx context.Context, p control.Principal, b id.Board, re
 	if err := check(p, b); err != nil {
 		return wire.Outcome{}, err
 	}
+	if err := text("reason", reason); err != nil {
+		return wire.Outcome{}, err
+	}
 	ref := Ref(p, b)
 	o, err := as[*wire.Outcome](s.do(ctx, ref, s.callablesOf(ref), abort{target{ref: ref}, reason}))
 	if err != nil {
@@ -321,8 +400,22 @@ func (s *Service) Erase(ctx context.Context, p control.Principal, b id.Board, bo
 	if len(body.Seqs) == 0 || len(body.Seqs) > wire.MaxPage {
 		return 0, refusal.New(refusal.InvalidRequest, "seqs", "an erase names 1 to %d entries, not %d", wire.MaxPage, len(body.Seqs))
 	}
+	if err := text("reason", body.Reason); err != nil {
+		return 0, err
+	}
 	ref := Ref(p, b)
 	return as[int](s.do(ctx, ref, board.Callables{}, erase{target{ref: ref}, p.Name, body}))
+}
+
+// maxReason is the longest reason that goes on the record, in bytes.
+const maxReason = 4096
+
+// text refuses what some store could not keep.
+func text(what, s string) error {
+	if len(s) > maxReason || !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
+		return refusal.New(refusal.InvalidRequest, what, "the %s is not UTF-8 text of at most %d bytes without NUL characters", what, maxReason)
+	}
+	return nil
 }
 
 // as gives an answer its type. A call that was refused has none.
