@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/slate-agents/slate/id"
@@ -19,6 +20,8 @@ import (
 type Store interface {
 	// Info tells which store this is.
 	Info(ctx context.Context) (Info, error)
+	// Batching says how the store is best written. It does not change.
+	Batching() Batching
 	// Begin starts a transaction, locks the boards that are wanted (in the order of
 	// their names, so that two transactions cannot wait for each other; a board that
 	// does not exist yet is locked by its name) and returns their facts in the order
@@ -66,6 +69,25 @@ type Info struct {
 	// Durable says in a few words what a committed write survives.
 	Durable string
 }
+
+// Batching is how a store wants the calls of many callers put into transactions.
+type Batching struct {
+	// PerBoard says that transactions on different boards may be under way side by
+	// side; a batch is then of callers that wait for one board. Otherwise one
+	// transaction at a time takes any mix.
+	PerBoard bool
+	// Calls is the most calls a transaction takes.
+	Calls int
+	// Parallel is the most transactions under way at once; 0 means any number.
+	Parallel int
+}
+
+// MaxCalls is the Batching.Calls of the stores that come with Slate.
+const MaxCalls = 64
+
+// ErrRetry says that a transaction lost against another one and that nothing of it
+// was kept: it is to be run again from the start.
+var ErrRetry = errors.New("the transaction lost against another one and is to be run again")
 
 // Want names one board and the facts that a decision about it needs.
 type Want struct {

@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/slate-agents/slate/board"
 	"github.com/slate-agents/slate/id"
@@ -18,26 +20,29 @@ import (
 // starts no goroutine: callers lead batches in turn.
 type Writer struct {
 	store    board.Store
+	batching board.Batching
 	areas    map[string]Area
 	cache    *cache
-	maxBatch int
+	// slots bounds the transactions under way; nil when the lanes do.
+	slots chan struct{}
 
-	mu      sync.Mutex
-	queue   *queue
-	leading bool
+	mu    sync.Mutex
+	lanes map[id.Ref]*lane
 }
 
-// The writer's sizes.
-const (
-	// maxBatch is the most calls that share one transaction.
-	maxBatch = 64
-	// maxHeld is the most boards whose state is held between batches.
-	maxHeld = 4096
-)
+// maxHeld is the most boards whose state is held between batches.
+const maxHeld = 4096
 
-// NewWriter returns the writer of a store.
+// NewWriter returns the writer of a store. A store is written through one writer a
+// process; other processes may write it too.
 func NewWriter(store board.Store, areas ...Area) *Writer {
-	w := &Writer{store: store, areas: map[string]Area{}, cache: newCache(maxHeld), maxBatch: maxBatch, queue: newQueue()}
+	w := &Writer{store: store, batching: store.Batching(), areas: map[string]Area{}, cache: newCache(maxHeld), lanes: map[id.Ref]*lane{}}
+	if w.batching.Calls < 1 {
+		w.batching.Calls = 1
+	}
+	if w.batching.PerBoard && w.batching.Parallel > 0 {
+		w.slots = make(chan struct{}, w.batching.Parallel)
+	}
 	for _, a := range areas {
 		w.areas[a.Name()] = a
 	}
@@ -62,20 +67,50 @@ var errAlone = errors.New("control: a board with other areas' rows is deleted in
 // the transaction fails, the calls are run again one by one, so that one call's
 // failure is not its batch-mates'.
 func (w *Writer) run(ctx context.Context, batch []*pending) {
-	err := w.attempt(ctx, batch)
-	if err == nil {
-		return
-	}
-	if len(batch) == 1 || refusal.CodeOf(err) == refusal.CommitUnknown {
+	err := w.persist(ctx, batch)
+	switch {
+	case err == nil:
+	case len(batch) == 1 || refusal.CodeOf(err) == refusal.CommitUnknown:
 		for _, p := range batch {
 			p.fail(err)
 		}
-		return
-	}
-	for _, p := range batch {
-		if err := w.attempt(ctx, []*pending{p}); err != nil {
-			p.fail(err)
+	default:
+		for _, p := range batch {
+			if err := w.persist(ctx, []*pending{p}); err != nil {
+				p.fail(err)
+			}
 		}
+	}
+	for _, p := range batch[1:] {
+		p.turn <- false
+	}
+}
+
+// The waits before a transaction that lost against another one is run again, and
+// how long that may go on.
+const (
+	firstRetry  = time.Millisecond
+	longRetry   = 100 * time.Millisecond
+	retryWithin = time.Minute
+)
+
+// persist is attempt, run again with jitter while the store asks for it.
+func (w *Writer) persist(ctx context.Context, batch []*pending) error {
+	wait, begun := firstRetry, time.Time{}
+	for {
+		err := w.attempt(ctx, batch)
+		if !errors.Is(err, board.ErrRetry) {
+			return err
+		}
+		if begun.IsZero() {
+			begun = time.Now()
+		}
+		if time.Since(begun) > retryWithin {
+			return refusal.New(refusal.StoreBusy, "", "other transactions were in the way for %s: %v", retryWithin, err).
+				WithFix("nothing was written: try again later")
+		}
+		time.Sleep(wait/2 + mathrand.N(wait))
+		wait = min(2*wait, longRetry)
 	}
 }
 

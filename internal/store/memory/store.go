@@ -90,6 +90,12 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Batching lets boards be written side by side: the store is in this process's
+// memory, and a board has a lock of its own.
+func (s *Store) Batching() board.Batching {
+	return board.Batching{PerBoard: true, Calls: board.MaxCalls}
+}
+
 // Info tells which store this is.
 func (s *Store) Info(ctx context.Context) (board.Info, error) {
 	return s.info, ctx.Err()

@@ -1,0 +1,141 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"github.com/slate-agents/slate/board"
+	"github.com/slate-agents/slate/id"
+	"github.com/slate-agents/slate/refusal"
+)
+
+// lane is a line of callers of which one at a time leads a batch. A store that
+// writes one transaction at a time has one lane for everybody; one that can write
+// boards side by side has a lane for every board that somebody waits for.
+type lane struct {
+	key   id.Ref
+	queue queue
+}
+
+// laneOf is the lane that a call belongs to: that of the first board it wants.
+func (w *Writer) laneOf(tenant id.Tenant, wants []board.Want) id.Ref {
+	switch {
+	case !w.batching.PerBoard:
+		return id.Ref{}
+	case len(wants) == 0:
+		return id.Ref{Tenant: tenant}
+	}
+	return wants[0].Ref
+}
+
+// Do queues a call and returns its answer once everything it rests on is durable.
+// A lone caller is served at once, on its own goroutine. Cancelling ctx withdraws a
+// call that is still queued; one whose batch has begun is answered with what
+// became of it. The error is a *refusal.Refusal, ctx's or a defect.
+func (w *Writer) Do(ctx context.Context, tenant id.Tenant, call Call) (any, Receipt, error) {
+	if ctx.Err() != nil {
+		return nil, Receipt{}, context.Cause(ctx)
+	}
+	p := &pending{call: call, tenant: tenant}
+	key := w.laneOf(tenant, call.Wants())
+	w.mu.Lock()
+	l := w.lanes[key]
+	if l == nil {
+		l = &lane{key: key}
+		w.lanes[key] = l
+		w.mu.Unlock()
+		w.lead(ctx, l, p)
+		return p.answer, p.receipt, p.err
+	}
+	p.turn = make(chan bool, 1)
+	l.queue.push(p)
+	w.mu.Unlock()
+
+	select {
+	case lead := <-p.turn:
+		if lead {
+			w.lead(ctx, l, p)
+		}
+	case <-ctx.Done():
+		w.mu.Lock()
+		withdrawn := l.queue.withdraw(p)
+		w.mu.Unlock()
+		if withdrawn {
+			return nil, Receipt{}, context.Cause(ctx)
+		}
+		// The batch has begun, or this caller was just asked to lead the next one.
+		if lead := <-p.turn; lead {
+			w.lead(ctx, l, p)
+		}
+	}
+	return p.answer, p.receipt, p.err
+}
+
+// lead runs one batch of the lane that begins with p, then hands the lead to the
+// next caller in line, so that nobody serves others for longer than one batch. A
+// lane that nobody waits in goes.
+func (w *Writer) lead(ctx context.Context, l *lane, p *pending) {
+	if err := w.acquire(ctx); err != nil {
+		p.fail(err)
+	} else {
+		w.run(context.WithoutCancel(ctx), w.batch(l, p))
+		w.release()
+	}
+	w.mu.Lock()
+	next := l.queue.pop()
+	if next == nil {
+		delete(w.lanes, l.key)
+	}
+	w.mu.Unlock()
+	if next != nil {
+		next.turn <- true
+	}
+}
+
+// batch is p and those who wait behind it, up to the store's limit.
+func (w *Writer) batch(l *lane, p *pending) []*pending {
+	batch := []*pending{p}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(batch) < w.batching.Calls {
+		next := l.queue.pop()
+		if next == nil {
+			break
+		}
+		batch = append(batch, next)
+	}
+	return batch
+}
+
+// busyAfter is how long a leader waits for its turn at a store whose transactions
+// are all taken before its caller is told so.
+const busyAfter = 30 * time.Second
+
+// acquire waits until the store can take one more transaction.
+func (w *Writer) acquire(ctx context.Context) error {
+	if w.slots == nil {
+		return nil
+	}
+	select {
+	case w.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(busyAfter)
+	defer timer.Stop()
+	select {
+	case w.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return refusal.New(refusal.StoreBusy, "", "the store's %d transactions were all taken for %s", cap(w.slots), busyAfter).
+			WithFix("nothing was written: try again later, or give the store more connections")
+	}
+}
+
+func (w *Writer) release() {
+	if w.slots != nil {
+		<-w.slots
+	}
+}
