@@ -71,6 +71,8 @@ const (
 	StoreDamaged  Code = "STORE_DAMAGED"
 	CommitUnknown Code = "COMMIT_UNKNOWN"
 	Stopping      Code = "STOPPING"
+	// AuthorityMismatch: the authority record cannot be used, or is older than the store.
+	AuthorityMismatch Code = "AUTHORITY_MISMATCH"
 )
 
 // The codes of the agent protocol.
