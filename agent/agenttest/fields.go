@@ -101,11 +101,20 @@ func (s *Surface) value(field string) json.RawMessage {
 	case f.Type == "map" && len(entries) > 0:
 		value = entries
 	}
-	raw, err := json.Marshal(value)
+	raw, err := encode(value)
 	if err != nil {
 		panic("agenttest: " + err.Error()) // every content was checked
 	}
 	return raw
+}
+
+// encode writes JSON as the agent package does: without escapes for HTML.
+func encode(value any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // block is the context block: a line for each field that has a value.

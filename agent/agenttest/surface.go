@@ -100,7 +100,7 @@ func New(name string, fields ...Field) *Surface {
 func (s *Surface) Seed(writer, field string, value any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	raw, err := json.Marshal(value)
+	raw, err := encode(value)
 	if err == nil {
 		_, err = s.write(writer, field, "", raw)
 	}
@@ -180,7 +180,7 @@ func (s *Surface) UpdateContext(ctx context.Context, field string, value any) (w
 func (s *Surface) UpdateEntry(ctx context.Context, field, key string, value any) (out wire.Updated, err error) {
 	raw, ok := value.(json.RawMessage)
 	if !ok {
-		if raw, err = json.Marshal(value); err != nil {
+		if raw, err = encode(value); err != nil {
 			return out, err
 		}
 	}
