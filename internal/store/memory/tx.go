@@ -44,7 +44,8 @@ var (
 
 var errDone = errors.New("memory: the transaction has ended")
 
-// Begin locks the wanted boards and reads their facts.
+// Begin locks the wanted boards and reads their facts. It gives up waiting when the
+// context ends; from then on the transaction ignores its contexts.
 func (s *Store) Begin(ctx context.Context, wants []board.Want) (board.Tx, []board.Facts, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, nil, err
@@ -172,23 +173,17 @@ func (t *tx) pin(wants []board.Want, facts []board.Facts) {
 func (t *tx) Now() time.Time { return t.now }
 
 // More reads further facts of boards that the transaction holds, as committed.
-func (t *tx) More(ctx context.Context, wants []board.Want) ([]board.Facts, error) {
+func (t *tx) More(_ context.Context, wants []board.Want) ([]board.Facts, error) {
 	if t.done {
 		return nil, errDone
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
 	}
 	return t.read(wants)
 }
 
 // Entries reads part of the record of a board that the transaction holds.
-func (t *tx) Entries(ctx context.Context, ref id.Ref, q board.EntryQuery) ([]board.Entry, id.Seq, error) {
+func (t *tx) Entries(_ context.Context, ref id.Ref, q board.EntryQuery) ([]board.Entry, id.Seq, error) {
 	if t.done {
 		return nil, 0, errDone
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, 0, err
 	}
 	h := t.holds(ref)
 	if h == nil {
@@ -198,12 +193,9 @@ func (t *tx) Entries(ctx context.Context, ref id.Ref, q board.EntryQuery) ([]boa
 }
 
 // Apply stages what was decided; Commit checks it and makes it visible.
-func (t *tx) Apply(ctx context.Context, changes board.Changes) error {
+func (t *tx) Apply(_ context.Context, changes board.Changes) error {
 	if t.done {
 		return errDone
-	}
-	if err := ctx.Err(); err != nil {
-		return err
 	}
 	if t.boards == nil && len(changes.Boards) == 1 {
 		t.boards = t.oneChange[:0]
@@ -223,12 +215,9 @@ func (t *tx) Apply(ctx context.Context, changes board.Changes) error {
 }
 
 // LoadMachine reads the machine rows of a board.
-func (t *tx) LoadMachine(ctx context.Context, ref id.Ref) (store.MachineFacts, error) {
+func (t *tx) LoadMachine(_ context.Context, ref id.Ref) (store.MachineFacts, error) {
 	if t.done {
 		return store.MachineFacts{}, errDone
-	}
-	if err := ctx.Err(); err != nil {
-		return store.MachineFacts{}, err
 	}
 	h := t.holds(ref)
 	if h == nil {
@@ -247,12 +236,9 @@ func (t *tx) LoadMachine(ctx context.Context, ref id.Ref) (store.MachineFacts, e
 }
 
 // ApplyMachine stages machine rows; they are written after the boards.
-func (t *tx) ApplyMachine(ctx context.Context, changes []store.MachineChange) error {
+func (t *tx) ApplyMachine(_ context.Context, changes []store.MachineChange) error {
 	if t.done {
 		return errDone
-	}
-	if err := ctx.Err(); err != nil {
-		return err
 	}
 	for _, c := range changes {
 		if err := t.owns(c.Ref); err != nil {
@@ -271,18 +257,16 @@ func (t *tx) ApplyMachine(ctx context.Context, changes []store.MachineChange) er
 }
 
 // Commit makes what was applied visible, all of it or, with an error, nothing.
-func (t *tx) Commit(ctx context.Context) error {
+func (t *tx) Commit(_ context.Context) error {
 	if t.done {
 		return errDone
 	}
-	err := ctx.Err()
+	t.s.data.Lock()
+	err := t.check()
 	if err == nil {
-		t.s.data.Lock()
-		if err = t.check(); err == nil {
-			t.keep()
-		}
-		t.s.data.Unlock()
+		t.keep()
 	}
+	t.s.data.Unlock()
 	t.end()
 	return err
 }
