@@ -47,11 +47,16 @@ type compiler struct {
 	values map[Type]*cel.Env
 }
 
-// library is the standard library without dyn, so that every expression has one
-// type that is known when the document loads.
+// library is the standard library without dyn and type, so that every expression
+// has one type that is known when the document loads, and without the parts of an
+// instant, which would be read from the host's time zone files.
 func library() cel.EnvOption {
-	return cel.StdLib(cel.StdLibSubset(env.NewLibrarySubset().AddExcludedFunctions(
-		env.NewFunction("dyn"), env.NewFunction("type"))))
+	subset := env.NewLibrarySubset()
+	for _, name := range []string{"dyn", "type", "getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek",
+		"getDayOfYear", "getHours", "getMinutes", "getSeconds", "getMilliseconds"} {
+		subset.AddExcludedFunctions(env.NewFunction(name))
+	}
+	return cel.StdLib(cel.StdLibSubset(subset))
 }
 
 // newCompiler declares the fields as the members of context.
