@@ -18,7 +18,7 @@ VCS := $(shell git status >/dev/null 2>&1 && echo true || echo false)
 
 # Packages that are pure, with no goroutine of their own: they are tested without the
 # race detector, which finds nothing in them and makes them ten times slower.
-PURE = ./id ./refusal ./wire ./machine/... ./internal/archtest
+PURE = ./id ./refusal ./machine/... ./internal/archtest
 ALL  = $(shell go list ./...)
 
 # SQLite's engine is C turned into Go; watching each of its memory accesses is slow

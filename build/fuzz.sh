@@ -9,7 +9,7 @@ targets=$(grep -rhoE --include='*_test.go' --exclude-dir=testdata '^func Fuzz[A-
 grep -rlE --include='*_test.go' --exclude-dir=testdata '^func Fuzz' . | sort | while read -r file; do
 	sed -nE 's/^func (Fuzz[A-Za-z0-9_]+).*/\1/p' "$file" | while read -r name; do
 		echo "fuzz: $(dirname "$file") $name for $time"
-		go test "$(dirname "$file")" -run '^$' -fuzz "^$name\$" -fuzztime "$time"
+		go test "$(dirname "$file")" -run '^$' -fuzz "^$name\$" -fuzztime "$time" </dev/null
 	done
 done
 echo "fuzz: $targets targets, $time each: nothing found"
