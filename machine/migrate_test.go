@@ -51,15 +51,15 @@ func TestMigrate(t *testing.T) {
 	if b.run.State() != "assess" {
 		t.Fatal("the join did not close")
 	}
-	b.must2(first)
+	b.checkFrom(first)
 
 	if err := CanMigrate(b.run, to); refusal.CodeOf(err) != refusal.CannotMigrate {
 		t.Error("migrated to itself")
 	}
 }
 
-// must2 is check for a record that begins under another definition.
-func (b *board) must2(first *Definition) {
+// checkFrom is check for a record that begins under another definition.
+func (b *board) checkFrom(first *Definition) {
 	b.t.Helper()
 	now := b.def
 	b.def = first
