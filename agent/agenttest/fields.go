@@ -63,10 +63,7 @@ func (s *Surface) write(writer, field, key string, raw json.RawMessage) (wire.Up
 	}
 	out := wire.Updated{State: "test", Live: !s.over}
 	e := wire.Entry{Seq: s.head() + 1, Region: field, Kind: kindOf(f), Writer: writer, At: instant, Key: key, Content: raw}
-	for _, old := range s.entries {
-		if old.Region != field {
-			continue
-		}
+	for _, old := range s.of(f) {
 		if f.Type == "list" && old.Writer == writer && bytes.Equal(old.Content, raw) {
 			out.Seq, out.Repeated = old.Seq, true
 		}
@@ -77,10 +74,25 @@ func (s *Surface) write(writer, field, key string, raw json.RawMessage) (wire.Up
 			e.Version++
 		}
 		s.entries = append(s.entries, e)
+		s.places[field] = append(s.places[field], len(s.entries)-1)
 		out.Seq = e.Seq
 	}
 	out.Position, out.Context = s.head(), s.block()
 	return out, nil
+}
+
+// of returns the entries that make up a field's value: all of a level, the latest of
+// a premise.
+func (s *Surface) of(f Field) []wire.Entry {
+	places := s.places[f.Name]
+	if kindOf(f) == wire.Premise && len(places) > 1 {
+		places = places[len(places)-1:]
+	}
+	out := make([]wire.Entry, len(places))
+	for i, at := range places {
+		out[i] = s.entries[at]
+	}
+	return out
 }
 
 // value is a field's value as it stands.
@@ -88,11 +100,9 @@ func (s *Surface) value(field string) json.RawMessage {
 	f, _ := s.field(field)
 	list, entries := []json.RawMessage{}, map[string]json.RawMessage{}
 	last := json.RawMessage("null")
-	for _, e := range s.entries {
-		if e.Region == field {
-			list, last = append(list, e.Content), e.Content
-			entries[e.Key] = e.Content
-		}
+	for _, e := range s.of(f) {
+		list, last = append(list, e.Content), e.Content
+		entries[e.Key] = e.Content
 	}
 	var value any = last
 	switch {

@@ -77,6 +77,7 @@ type Surface struct {
 	mu      sync.Mutex
 	fields  []Field
 	entries []wire.Entry
+	places  map[string][]int // where each field's entries are
 	blobs   map[id.Digest][]byte
 	calls   []Call
 	over    bool
@@ -92,7 +93,7 @@ func New(name string, fields ...Field) *Surface {
 			panic(fmt.Sprintf("agenttest: field %s has the unknown type %q", f.Name, f.Type))
 		}
 	}
-	return &Surface{Agent: name, fields: fields, blobs: map[id.Digest][]byte{}}
+	return &Surface{Agent: name, fields: fields, places: map[string][]int{}, blobs: map[id.Digest][]byte{}}
 }
 
 // Seed writes a value as another agent would, without recording a call. It panics
@@ -202,13 +203,8 @@ func (s *Surface) ReadContext(ctx context.Context, field string) (out wire.Field
 			return err
 		}
 		out = wire.Field{Field: f.Name, Type: f.Type, Of: f.Of, Value: s.value(field), Entries: []wire.FieldEntry{}, Position: s.head()}
-		for _, e := range s.entries {
-			if e.Region == field {
-				out.Entries = append(out.Entries, wire.FieldEntry{Seq: e.Seq, Writer: e.Writer, At: e.At, Key: e.Key, Value: e.Content})
-			}
-		}
-		if n := len(out.Entries); n > 1 && f.Type != "list" && f.Type != "map" {
-			out.Entries = out.Entries[n-1:]
+		for _, e := range s.of(f) {
+			out.Entries = append(out.Entries, wire.FieldEntry{Seq: e.Seq, Writer: e.Writer, At: e.At, Key: e.Key, Value: e.Content})
 		}
 		return nil
 	})
@@ -219,11 +215,9 @@ func (s *Surface) Regions(ctx context.Context) (out []wire.Region, err error) {
 	err = s.do(ctx, Call{Name: wire.CallRegions}, func() error {
 		for _, f := range s.fields {
 			r := wire.Region{Name: f.Name, Kind: kindOf(f), Owner: "machine"}
-			for _, e := range s.entries {
-				if e.Region == f.Name {
-					r.Last, r.Version = e.Seq, e.Version
-					r.Count++
-				}
+			if places := s.places[f.Name]; len(places) > 0 {
+				last := s.entries[places[len(places)-1]]
+				r.Last, r.Version, r.Count = last.Seq, last.Version, int64(len(places))
 			}
 			out = append(out, r)
 		}
@@ -250,10 +244,9 @@ func (s *Surface) Premise(ctx context.Context, region string) (out wire.PremiseS
 			return err
 		}
 		out.Region = region
-		for _, e := range s.entries {
-			if e.Region == region {
-				out = wire.PremiseState{Region: region, Version: e.Version, Value: e.Content, Seq: e.Seq, Writer: e.Writer, At: e.At}
-			}
+		f, _ := s.field(region)
+		for _, e := range s.of(f) {
+			out = wire.PremiseState{Region: region, Version: e.Version, Value: e.Content, Seq: e.Seq, Writer: e.Writer, At: e.At}
 		}
 		return nil
 	})

@@ -51,7 +51,7 @@ func (r *run) run(ctx context.Context, s *wire.Summons, b agent.Surface) error {
 	if err != nil {
 		return err
 	}
-	results := newResults(r.cmd.Bounds.Unread)
+	results := newResults(r.cmd.Bounds.Unread, func() { r.observe.event(Event{Kind: Stalled}) })
 	results.put(ctx, summons)
 	written := make(chan struct{})
 	go func() {

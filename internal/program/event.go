@@ -18,6 +18,9 @@ const (
 	// Refused is a line of the program's standard output that was answered with a
 	// refusal.
 	Refused Kind = "refused"
+	// Stalled says, once a summons, that the program leaves so many results unread
+	// that no more of its calls are taken until it reads.
+	Stalled Kind = "stalled"
 	// Ended is the last event of a program that was started: how it went.
 	Ended Kind = "ended"
 )

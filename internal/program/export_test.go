@@ -12,7 +12,7 @@ import (
 // toProgram, calls come from fromProgram until it ends.
 func Serve(ctx context.Context, s *wire.Summons, b agent.Surface, fromProgram io.Reader, toProgram io.Writer) error {
 	bounds := Command{}.withDefaults().Bounds
-	out := newResults(bounds.Unread)
+	out := newResults(bounds.Unread, func() {})
 	line, err := summonsLine(s)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func Serve(ctx context.Context, s *wire.Summons, b agent.Surface, fromProgram io
 // Answers returns the result lines to everything that a program wrote.
 func Answers(ctx context.Context, s *wire.Summons, b agent.Surface, stdout io.Reader, bounds Bounds) ([][]byte, error) {
 	bounds = Command{Bounds: bounds}.withDefaults().Bounds
-	out := newResults(1 << 30)
+	out := newResults(1<<30, func() {})
 	err := newSession(b, bounds, out, &observer{}, s).serve(ctx, stdout)
 	return out.lines, err
 }

@@ -39,13 +39,16 @@ func newAttempt(t *testing.T, script string) *attempt {
 	return a
 }
 
-// cancelOn ends the context when the program logs a line.
-func (a *attempt) cancelOn(line string, cause error) {
+// cancel makes the attempt's context end when the returned function is called.
+func (a *attempt) cancel(cause error) func() {
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	a.Cleanup(func() { cancel(nil) })
 	a.ctx = ctx
-	a.events.on[line] = func() { cancel(cause) }
+	return func() { cancel(cause) }
 }
+
+// cancelOn ends the context when the program logs a line.
+func (a *attempt) cancelOn(line string, cause error) { a.events.on[line] = a.cancel(cause) }
 
 func (a *attempt) run() *attempt {
 	a.Helper()
@@ -301,11 +304,12 @@ echo "{\"id\":$i,\"call\":\"updateContext\",\"with\":{\"field\":\"count\",\"valu
 func TestUnreadResultsHoldCallsBack(t *testing.T) {
 	a := newAttempt(t, `while :; do echo '{"call":"regions"}'; done`)
 	a.command.Bounds.Unread = 100
-	ctx, cancel := context.WithTimeout(a.ctx, 300*time.Millisecond)
-	defer cancel()
-	a.ctx = ctx
+	a.events.on[string(program.Stalled)] = a.cancel(context.DeadlineExceeded)
 	if e := a.run().left(); !strings.Contains(e.Reason, "unread") {
 		t.Errorf("%v", e)
+	}
+	if n := len(a.events.of(program.Stalled)); n != 1 {
+		t.Errorf("told %d times", n)
 	}
 	// A pipe holds 64 KiB; more answers than that were never made.
 	if n := len(a.surface.Calls()); n > 1000 {

@@ -11,6 +11,8 @@ import (
 // wait exceed the limit, and only then does put wait.
 type results struct {
 	most int
+	// full is called once, when put waits for the first time.
+	full func()
 	stop chan struct{} // closed by close and when the program no longer reads
 	once sync.Once
 
@@ -22,8 +24,8 @@ type results struct {
 	taken   chan struct{}
 }
 
-func newResults(most int) *results {
-	return &results{most: most, stop: make(chan struct{}), changed: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
+func newResults(most int, full func()) *results {
+	return &results{most: most, full: sync.OnceFunc(full), stop: make(chan struct{}), changed: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
 }
 
 // put queues a line. While too much waits it blocks, until the program reads, can no
@@ -41,6 +43,7 @@ func (r *results) put(ctx context.Context, line []byte) {
 		}
 		r.stalled = true
 		r.mu.Unlock()
+		r.full()
 		select {
 		case <-r.taken:
 		case <-r.stop:

@@ -282,6 +282,9 @@ func (e *events) add(ev program.Event) {
 	e.mu.Lock()
 	e.list = append(e.list, ev)
 	f := e.on[ev.Line]
+	if ev.Kind == program.Stalled {
+		f = e.on[string(ev.Kind)]
+	}
 	e.mu.Unlock()
 	if f != nil {
 		f()
