@@ -17,7 +17,7 @@ func Mermaid(w io.Writer, g wire.Graph) error {
 	var b strings.Builder
 	if p.title != "" {
 		// A quoted JSON string is one in YAML too.
-		title, err := json.Marshal(p.title)
+		title, err := json.Marshal(mermaidTitle.Replace(p.title))
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,11 @@ func Mermaid(w io.Writer, g wire.Graph) error {
 		case "end":
 			left, right = "[[", "]]"
 		}
-		fmt.Fprintf(&b, "    n%d%s\"%s\"%s\n", i, left, mermaidText(n.Label, n.Lines), right)
+		text := mermaidText(n.Label, n.Lines)
+		if text == "" {
+			text = " " // Mermaid refuses a box without text
+		}
+		fmt.Fprintf(&b, "    n%d%s\"%s\"%s\n", i, left, text, right)
 		roles[n.Role] = append(roles[n.Role], fmt.Sprintf("n%d", i))
 	}
 	for e, edge := range p.edges {
@@ -67,6 +71,10 @@ func Mermaid(w io.Writer, g wire.Graph) error {
 	return err
 }
 
+// mermaidTitle replaces what a title has no way to say: Mermaid takes tags out of it as
+// if it were HTML and then shows it as plain text, so that an escape would be seen.
+var mermaidTitle = strings.NewReplacer("&", "+", "<", "‹", ">", "›")
+
 // mermaidText joins a label and its lines with breaks. Texts without content leave
 // no line; a label of nothing at all is empty.
 func mermaidText(label string, lines []string) string {
@@ -82,13 +90,20 @@ func mermaidText(label string, lines []string) string {
 // mermaidEscape writes every character that Mermaid, the Markdown in its labels or
 // the HTML behind them could read as more than itself by its number. Letters, digits
 // and spaces stay, and so do the signs that guards are full of, where they are safe.
+//
+// Three things are read only after numbers have become characters: icons (fa:fa-name),
+// formulas between double dollars, and the signs by which Mermaid marks escapes of its
+// own. A word joiner, which nobody sees, keeps those apart.
 func mermaidEscape(s string) string {
+	const ligature = '\uFB02'
 	var b strings.Builder
 	var before rune
 	for _, r := range s {
+		if before == ':' && r == 'f' || before == '$' && r == '$' || before == ligature || before == '¶' {
+			b.WriteString("#8288;")
+		}
 		switch {
-		case r == '\uFB02':
-			// Mermaid marks its own escapes with this ligature.
+		case r == ligature:
 			fmt.Fprintf(&b, "#%d;", r)
 		case r == ' ', unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r):
 			b.WriteRune(r)

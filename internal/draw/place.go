@@ -35,8 +35,16 @@ func (l *layout) place() {
 
 // straighten takes small bends out of placed lines: items of one edge come under each
 // other wherever their neighbours leave room for it, and a line that meets a box a
-// little beside its port moves the port.
+// little beside its port moves the port. A box that no line holds comes to the others.
 func (l *layout) straighten() {
+	for _, b := range l.boxes {
+		if it := b.item; len(it.up)+len(it.down) == 0 && len(l.ranks[it.rank]) > 1 {
+			low, high := l.free(it)
+			if it.x = low; it.place == 0 {
+				it.x = high
+			}
+		}
+	}
 	for _, a := range l.arrows {
 		if len(a.path) < 3 {
 			continue

@@ -74,10 +74,16 @@ func mermaidSafe(t *testing.T, s string) {
 			if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "title: ")), &title); err != nil {
 				t.Fatalf("Mermaid: %s: %v", line, err)
 			}
+			if strings.ContainsAny(title, "<>&") {
+				t.Fatalf("Mermaid: title %q", title)
+			}
 			continue
 		}
 		if _, text, ok := strings.Cut(line, `"`); ok {
 			text, _, _ = strings.Cut(text, `"`)
+			if text == "" {
+				t.Fatalf("Mermaid: empty label in %q", line)
+			}
 			if rest := numbered.ReplaceAllString(text, ""); strings.ContainsAny(rest, "#;<>&`*_~[]{}|\\%:@+-$^()\"") {
 				t.Fatalf("Mermaid: label %q", text)
 			}
@@ -121,7 +127,10 @@ func TestMermaidEscape(t *testing.T) {
 		"http://x":                   "http#58;//x",
 		"#35;":                       "#35;35#59;",
 		"`a`":                        "#96;a#96;",
-		"ﬂ°":                         "#64258;#176;",
+		"ﬂ°":                         "#64258;#8288;#176;",
+		"¶ß":                         "#182;#8288;ß",
+		"fa:fa-ban":                  "fa#58;#8288;fa#45;ban",
+		"$$x$$":                      "#36;#8288;#36;x#36;#8288;#36;",
 		"größer 価格":                  "größer 価格",
 	} {
 		if got := mermaidEscape(in); got != want {
