@@ -86,7 +86,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := &run{Config: cfg, told: newTeller(cfg), done: make(chan finished), working: map[string]*worker{}}
+	r := &run{Config: cfg, told: newTeller(cfg), done: make(chan finished), moved: make(chan struct{}, 1), working: map[string]*worker{}}
 	if opened.Joined {
 		if err := r.resume(ctx, opened); err != nil {
 			return Result{Joined: true}, err
@@ -104,8 +104,11 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 // run is one drive of a machine run.
 type run struct {
 	Config
-	told    *teller
-	done    chan finished
+	told *teller
+	done chan finished
+	// moved is sent to when a write took its agent's summons along: the machine has
+	// moved on, and somebody else may be due while that agent still works.
+	moved   chan struct{}
 	working map[string]*worker
 	active  int
 }
@@ -151,9 +154,13 @@ func (r *run) resume(ctx context.Context, opened machines.Opened) error {
 	return nil
 }
 
+// lookEvery is how long the run is left alone at most: another process may write to
+// the board or end its run, and a store tells nobody.
+const lookEvery = time.Second
+
 // drive claims and settles until the run has ended.
 func (r *run) drive(ctx context.Context) (Result, error) {
-	timer := time.NewTimer(time.Hour)
+	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
 	timeouts := make(map[string]time.Duration, len(r.Agents))
 	for name, a := range r.Agents {
@@ -176,15 +183,18 @@ func (r *run) drive(ctx context.Context) (Result, error) {
 		if r.active == 0 && claimed.Next.IsZero() {
 			return Result{}, fmt.Errorf("runner: the machine waits and no summons is to be sent")
 		}
-		wait := time.Hour
-		if !claimed.Next.IsZero() {
-			wait = max(claimed.Next.Sub(claimed.Now), time.Millisecond)
+		wait := lookEvery
+		for _, at := range []time.Time{claimed.Next, claimed.Closes} {
+			if !at.IsZero() {
+				wait = min(wait, max(at.Sub(claimed.Now), time.Millisecond))
+			}
 		}
 		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
-			return Result{}, context.Cause(ctx)
+			return Result{}, ctx.Err()
 		case <-timer.C:
+		case <-r.moved:
 		case f := <-r.done:
 			if err := r.finish(ctx, f); err != nil {
 				return Result{}, err
@@ -218,7 +228,7 @@ func (r *run) start(ctx context.Context, s wire.Summons) {
 		defer cancel(nil)
 		limited, stop := context.WithTimeout(bodyCtx, timeout(a))
 		defer stop()
-		surface := &watched{Surface: r.Machines.Surface(r.Principal, r.Board, &s), agent: s.Agent, told: r.told}
+		surface := &watched{Surface: r.Machines.Surface(r.Principal, r.Board, &s), agent: s.Agent, told: r.told, moved: r.moved}
 		err := call(limited, a.Body, &s, surface)
 		if err == nil || limited.Err() != context.DeadlineExceeded {
 			r.done <- finished{w: w, err: err, cut: bodyCtx.Err() != nil}

@@ -100,6 +100,7 @@ type watched struct {
 	agent.Surface
 	agent string
 	told  *teller
+	moved chan<- struct{}
 }
 
 func (w *watched) UpdateContext(ctx context.Context, field string, value any) (wire.Updated, error) {
@@ -116,6 +117,12 @@ func (w *watched) note(ctx context.Context, field string, u wire.Updated, err er
 	if err == nil {
 		// The write is on the record; telling it late is no reason to fail it.
 		_ = w.told.follow(context.WithoutCancel(ctx))
+		if !u.Live {
+			select {
+			case w.moved <- struct{}{}:
+			default: // it is known already
+			}
+		}
 	}
 	switch r, refused := refusal.As(err); {
 	case refused:

@@ -13,16 +13,23 @@ import (
 // Printer writes events as lines that a person reads.
 type Printer struct {
 	w io.Writer
-	// colour is set for a terminal; width is the longest line there, 0 for any.
+	// colour is set for a terminal; width is the longest line, in characters.
 	colour bool
 	width  int
 	start  time.Time
 }
 
+// plainWidth is the longest line where there is no terminal. The whole of a value is
+// in the events themselves, and on the board.
+const plainWidth = 200
+
 // NewPrinter returns a printer. width is the terminal's, 0 when w is none; then
-// lines are plain and whole.
+// lines are plain, and cut only when they are very long.
 func NewPrinter(w io.Writer, width int) *Printer {
-	return &Printer{w: w, colour: width > 0, width: width}
+	if width <= 0 {
+		return &Printer{w: w, width: plainWidth}
+	}
+	return &Printer{w: w, colour: true, width: width}
 }
 
 // The colours, as terminal sequences.
@@ -47,10 +54,7 @@ func (p *Printer) Print(e Event) error {
 	}
 	style, text := describe(e)
 	head := fmt.Sprintf("%8.3fs %s  ", e.At.Sub(p.start).Seconds(), seq)
-	text = oneLine(text)
-	if p.width > 0 {
-		text = cut(text, p.width-utf8.RuneCountInString(head)-1)
-	}
+	text = cut(Safe(text), p.width-utf8.RuneCountInString(head)-1)
 	if p.colour && style != "" {
 		text = style + text + reset
 	}
@@ -178,19 +182,35 @@ func value(v json.RawMessage) string {
 	return string(v)
 }
 
-// oneLine keeps a line one line, and a terminal safe from what agents write.
-func oneLine(s string) string {
+// Safe is text as one line that a terminal can be given, whatever an agent put into
+// it: control characters, and those that reorder or hide what stands around them,
+// become the replacement character.
+func Safe(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
 			return ' '
-		case r < ' ' || (r >= 0x7f && r < 0xa0):
-			return '\uFFFD'
+		case Unsafe(r):
+			return utf8.RuneError
 		}
 		return r
-	}, s)
+	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
+// Unsafe reports whether a terminal may take a character for more than itself: the
+// controls C0 and C1, the breaks of lines, and the marks that change the direction of
+// text.
+func Unsafe(r rune) bool {
+	switch {
+	case r < ' ', r >= 0x7f && r < 0xa0:
+		return true
+	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return true
+	}
+	return false
+}
+
+// cut keeps the first most characters, the last of them a mark that there is more.
 func cut(s string, most int) string {
 	if most < 1 || utf8.RuneCountInString(s) <= most {
 		return s

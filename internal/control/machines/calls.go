@@ -41,7 +41,7 @@ func (t target) running(turn *control.Turn) (*board.State, *held, *refusal.Refus
 // take puts what the reducer decided on the board: its records, in order and with
 // the positions it gave them, a checkpoint when it is time for one, and the run's
 // outcome when it ended.
-func (t target) take(turn *control.Turn, st *board.State, h *held, step machine.Step, writer string) error {
+func (t target) take(turn *control.Turn, st *board.State, h *held, step machine.Step) error {
 	for _, r := range step.Records {
 		e, err := st.Put(turn.Env, r.Region, r.Writer, r.Key, r.Content, r.Blobs)
 		if err != nil {
@@ -59,23 +59,11 @@ func (t target) take(turn *control.Turn, st *board.State, h *held, step machine.
 	switch {
 	case end == nil:
 	case end.Terminal:
-		st.Finish(turn.Env, wire.Settled, "", unfinished(h.run, writer))
+		st.Finish(turn.Env, wire.Settled, "", step.Unfinished)
 	default:
 		st.Finish(turn.Env, wire.Aborted, end.Reason, nil)
 	}
 	return nil
-}
-
-// unfinished names the agents that were still at work when the machine ended. The
-// one whose write ended it counts as finished.
-func unfinished(run *machine.Run, writer string) []string {
-	var out []string
-	for _, s := range run.SummonsRows() {
-		if s.Agent != writer && s.Entry == run.Entry() && s.Status == machine.Sent {
-			out = append(out, s.Agent)
-		}
-	}
-	return out
 }
 
 // open starts a machine on a new board, or joins the one that runs there.
@@ -126,7 +114,7 @@ func (c open) Decide(turn *control.Turn) (any, error) {
 	h.change.Digest = c.def.Digest()
 	step := h.run.Open(st.Head()+1, st.Stamp(turn.Now))
 	pin(step, c.def.Digest())
-	if err := c.take(turn, st, h, step, ""); err != nil {
+	if err := c.take(turn, st, h, step); err != nil {
 		return nil, err
 	}
 	return Opened{Run: st.Row().Runs, Ended: step.Ended}, nil
@@ -176,7 +164,7 @@ func (c update) Decide(turn *control.Turn) (any, error) {
 		return c.updated(h.run, wire.Updated{Seq: step.Repeated.Seq, Repeated: true}), nil
 	}
 	seq := step.Records[0].Seq
-	if err := c.take(turn, st, h, step, w.Agent); err != nil {
+	if err := c.take(turn, st, h, step); err != nil {
 		return nil, err
 	}
 	return c.updated(h.run, wire.Updated{Seq: seq}), nil
@@ -227,6 +215,8 @@ type Claimed struct {
 	Summons []wire.Summons
 	// Next is when a summons falls due that is not yet; zero when none waits.
 	Next time.Time
+	// Closes is when a limit of the board's run passes, as it stands; zero for never.
+	Closes time.Time
 	// Now is the store's clock when the claim was made.
 	Now time.Time
 	// Ended is set when the machine has ended, be it by this claim; Outcome when the
@@ -255,7 +245,7 @@ func (c claim) Decide(turn *control.Turn) (any, error) {
 		if refused != nil {
 			return nil, fmt.Errorf("machines: a summons that is due was refused: %w", refused)
 		}
-		if err := c.take(turn, st, h, step, ""); err != nil {
+		if err := c.take(turn, st, h, step); err != nil {
 			return nil, err
 		}
 		if step.Ended != nil {
@@ -270,6 +260,12 @@ func (c claim) Decide(turn *control.Turn) (any, error) {
 	}
 	if next, ok := h.run.NextDue(); ok {
 		out.Next = next
+	}
+	if run := st.Row().Run; run != nil {
+		out.Closes = run.WallAt
+		if idle := run.IdleAt(); !idle.IsZero() && (run.WallAt.IsZero() || idle.Before(run.WallAt)) {
+			out.Closes = idle
+		}
 	}
 	return out, nil
 }
@@ -289,7 +285,7 @@ func (c settle) Decide(turn *control.Turn) (any, error) {
 	if refused != nil {
 		return nil, refused
 	}
-	return nil, c.take(turn, st, h, step, "")
+	return nil, c.take(turn, st, h, step)
 }
 
 // release makes the summonses of a dead holder claimable at once: all that are
@@ -366,7 +362,7 @@ func (c migrate) Decide(turn *control.Turn) (any, error) {
 	// A migration is always a checkpoint, so that what is folded later needs only one
 	// definition.
 	step.Checkpoint = true
-	if err := c.take(turn, st, h, step, ""); err != nil {
+	if err := c.take(turn, st, h, step); err != nil {
 		return nil, err
 	}
 	return wire.Standing{State: h.run.State(), Position: h.run.Position()}, nil
