@@ -8,6 +8,7 @@ import (
 
 	"github.com/slate-agents/slate/agent"
 	"github.com/slate-agents/slate/id"
+	"github.com/slate-agents/slate/internal/control/machines"
 	"github.com/slate-agents/slate/internal/runner"
 	"github.com/slate-agents/slate/internal/timeline"
 	"github.com/slate-agents/slate/machine"
@@ -79,10 +80,24 @@ func (b *Board) Replay(ctx context.Context, until id.Seq) (*machine.Run, error) 
 	return b.s.machines.Replay(ctx, b.s.principal("application"), b.id, until)
 }
 
+// State describes a machine's run as it stood at a position; 0 means now.
+func (b *Board) State(ctx context.Context, at id.Seq) (wire.MachineState, error) {
+	run, err := b.Replay(ctx, at)
+	if err != nil {
+		return wire.MachineState{}, err
+	}
+	return machines.StateOf(b.id, run), nil
+}
+
 // Verify decides a machine's whole run again from the contributions alone and
 // compares it with the record. ALTERED_RECORD names the first difference.
-func (b *Board) Verify(ctx context.Context) (*machine.Report, error) {
+func (b *Board) Verify(ctx context.Context) (wire.Verified, error) {
 	return b.s.machines.Verify(ctx, b.s.principal("application"), b.id)
+}
+
+// Diff shows what changed in a machine's run between two positions.
+func (b *Board) Diff(ctx context.Context, r wire.Between) ([]machine.Change, error) {
+	return b.s.machines.Diff(ctx, b.s.principal("application"), b.id, r)
 }
 
 // Migrate moves a machine's run to another definition after checking its state and

@@ -3,8 +3,8 @@ package slate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,6 +19,7 @@ import (
 	"github.com/slate-agents/slate/internal/control/machines"
 	"github.com/slate-agents/slate/internal/store/memory"
 	"github.com/slate-agents/slate/internal/store/sqlite"
+	"github.com/slate-agents/slate/refusal"
 	"github.com/slate-agents/slate/wire"
 )
 
@@ -49,6 +50,7 @@ type System struct {
 	tenant   id.Tenant
 	boards   *boards.Service
 	machines *machines.Service
+	table    *control.Table
 	stop     context.CancelFunc
 	swept    sync.WaitGroup
 }
@@ -59,10 +61,16 @@ const DatabaseFile = "slate.db"
 // Open opens the system in a folder, on SQLite: every answered write is durable.
 func Open(ctx context.Context, o Options) (*System, error) {
 	if o.Data == "" {
-		return nil, errors.New("slate: Options.Data names no folder (use Memory for a system without one)")
+		return nil, refusal.New(refusal.InvalidRequest, "data", "Options.Data names no folder").
+			WithFix("name one, or use Memory for a system without a folder")
 	}
 	if err := os.MkdirAll(o.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("slate: the data folder cannot be made: %w", err)
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return nil, refusal.New(refusal.StoreReadOnly, o.Data, "the data folder %s cannot be made: %v", o.Data, err).
+			WithFix("name a folder that this user can write")
 	}
 	st, err := sqlite.Open(ctx, filepath.Join(o.Data, DatabaseFile), sqlite.Options{Now: o.Now})
 	if err != nil {
@@ -97,7 +105,9 @@ func open(ctx context.Context, st board.Store, closer io.Closer, o Options) (*Sy
 	if err != nil {
 		return nil, err
 	}
-	s := &System{store: st, closer: closer, tenant: o.Tenant, boards: b, machines: machines.New(w, b, area), stop: func() {}}
+	s := &System{store: st, closer: closer, tenant: o.Tenant, boards: b, machines: machines.New(w, b, area), table: control.NewTable(), stop: func() {}}
+	s.boards.RegisterMethods(s.table)
+	s.machines.RegisterMethods(s.table)
 	if o.Now == nil {
 		sweeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 		s.stop = stop
@@ -156,6 +166,15 @@ func (s *System) PutBlob(ctx context.Context, data []byte) (id.Digest, error) {
 // Blob returns a content-addressed value.
 func (s *System) Blob(ctx context.Context, d id.Digest) ([]byte, error) {
 	return s.boards.Blob(ctx, s.principal("application"), d)
+}
+
+// Methods lists everything that can be called by name.
+func (s *System) Methods() []*control.Method { return s.table.Methods() }
+
+// Call calls a method by name with a JSON body, on behalf of a writer; board is
+// empty for a method that acts on none. It is what every door does.
+func (s *System) Call(ctx context.Context, writer, method string, b id.Board, body []byte) (any, error) {
+	return s.table.Call(ctx, s.principal(writer), method, b, body)
 }
 
 // Board returns a handle to a board, whether or not it exists (B14). It holds

@@ -33,19 +33,24 @@ func define[Req, Ans any](name, description string, do func(context.Context, Boa
 // tools are the seven methods of Board, in the order of the interface.
 var tools = []tool{
 	define(wire.CallRegions, "List the board's regions: their names, kinds and versions.",
-		func(ctx context.Context, b Board, _ struct{}) ([]wire.Region, error) { return b.Regions(ctx) }),
+		func(ctx context.Context, b Board, _ struct{}) (wire.Regions, error) {
+			rs, err := b.Regions(ctx)
+			return wire.Regions{Regions: rs}, err
+		}),
 	define(wire.CallLevel, "Read a page of a level's contributions, oldest first, each with its writer.",
 		func(ctx context.Context, b Board, r wire.ReadRegion) (wire.Entries, error) {
 			return b.Level(ctx, r.Region, r.Page)
 		}),
 	define(wire.CallPremise, "Read a premise: its current value and version.",
-		func(ctx context.Context, b Board, r wire.PremiseRead) (wire.PremiseState, error) {
+		func(ctx context.Context, b Board, r wire.ReadPremise) (wire.PremiseState, error) {
 			return b.Premise(ctx, r.Region)
 		}),
 	define(wire.CallChanges, "Read a page of everything written after a cursor, in order.",
 		func(ctx context.Context, b Board, p wire.Page) (wire.Entries, error) { return b.Changes(ctx, p) }),
 	define(wire.CallWriteLevel, "Add a contribution to a level. Nothing that is there changes.",
-		func(ctx context.Context, b Board, w wire.LevelWrite) (wire.Result, error) { return b.WriteLevel(ctx, w) }),
+		func(ctx context.Context, b Board, w wire.LevelWrite) (wire.Result, error) {
+			return b.WriteLevel(ctx, w)
+		}),
 	define(wire.CallWritePremise, "Replace a premise's value, if it is still at the version that you read. A conflict changes nothing and tells the current version.",
 		func(ctx context.Context, b Board, w wire.PremiseWrite) (wire.Result, error) {
 			return b.WritePremise(ctx, w)

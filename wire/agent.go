@@ -115,7 +115,7 @@ type ReadContext struct {
 
 // ReadRegion asks for one region: a page of a level, or a premise.
 type ReadRegion struct {
-	Region string `json:"region"`
+	Region string `json:"region" jsonschema:"The name of the region."`
 	Page
 }
 

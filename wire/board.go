@@ -72,35 +72,35 @@ type Entry struct {
 
 // LevelWrite asks for a contribution to a level.
 type LevelWrite struct {
-	Region  string          `json:"region"`
-	Content json.RawMessage `json:"content"`
+	Region  string          `json:"region" jsonschema:"The level to write to."`
+	Content json.RawMessage `json:"content" jsonschema:"The contribution: any JSON value."`
 	// Key is the idempotency key: the store writes it once (B4).
-	Key string `json:"key,omitempty"`
+	Key string `json:"key,omitempty" jsonschema:"An idempotency key: a write with a key that was written before adds nothing."`
 	// Blobs names content-addressed values to keep as long as the entry.
-	Blobs []id.Digest `json:"blobs,omitempty"`
+	Blobs []id.Digest `json:"blobs,omitempty" jsonschema:"Digests of stored values that the content refers to."`
 	// Attempt is reserved for the custody of the work that the write belongs to.
-	Attempt string `json:"attempt,omitempty"`
+	Attempt string `json:"attempt,omitempty" jsonschema:"Reserved for the custody of the work that the write belongs to."`
 }
 
 // PremiseWrite asks for a new value of a premise.
 type PremiseWrite struct {
-	Region string `json:"region"`
+	Region string `json:"region" jsonschema:"The premise to write."`
 	// Expect is the version that the write replaces; 0 for a premise that never
 	// had a value.
-	Expect id.Version `json:"expect"`
+	Expect id.Version `json:"expect" jsonschema:"The version that the write replaces; 0 for a premise that never had a value."`
 	// Content is the new value; absent, the write clears the premise, which is a
 	// version like any other.
-	Content json.RawMessage `json:"content,omitempty"`
-	Key     string          `json:"key,omitempty"`
-	Blobs   []id.Digest     `json:"blobs,omitempty"`
-	Attempt string          `json:"attempt,omitempty"`
+	Content json.RawMessage `json:"content,omitempty" jsonschema:"The new value: any JSON value. Leave it out to clear the premise."`
+	Key     string          `json:"key,omitempty" jsonschema:"An idempotency key: a write with a key that was written before adds nothing."`
+	Blobs   []id.Digest     `json:"blobs,omitempty" jsonschema:"Digests of stored values that the content refers to."`
+	Attempt string          `json:"attempt,omitempty" jsonschema:"Reserved for the custody of the work that the write belongs to."`
 }
 
 // Acknowledge says that an agent stopped working on what it was told of up to and
 // including position Through: the end of a notification's range.
 type Acknowledge struct {
-	Through id.Seq `json:"through"`
-	Attempt string `json:"attempt,omitempty"`
+	Through id.Seq `json:"through" jsonschema:"The end of the range of the notification that you stopped working on."`
+	Attempt string `json:"attempt,omitempty" jsonschema:"Reserved for the custody of the work."`
 }
 
 // Written is what a write that reached the board produced.
@@ -176,10 +176,10 @@ type PremiseState struct {
 
 // Page limits a read. Cursor is opaque: it is the Next of the page before.
 type Page struct {
-	Cursor string `json:"cursor,omitempty"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"Where to go on: next of the page before. Leave it out to begin."`
 	// Limit is the most entries a page holds; 0 means DefaultPage, more than
 	// MaxPage means MaxPage.
-	Limit int `json:"limit,omitempty"`
+	Limit int `json:"limit,omitempty" jsonschema:"The most entries to return: 100 when left out, at most 1000."`
 }
 
 // The sizes of a page of entries.

@@ -14,6 +14,13 @@ const (
 	CallStanding      = "standing"      // with nothing, answered by Stands
 )
 
+// The writes of the agent surface (B18), which a summoned agent has no use for.
+const (
+	CallWriteLevel   = "writeLevel"   // with LevelWrite, answered by Result
+	CallWritePremise = "writePremise" // with PremiseWrite, answered by Result
+	CallAcknowledge  = "acknowledge"  // with Acknowledge
+)
+
 // Calls lists the calls of the agent protocol in the order of the document.
 var Calls = []string{
 	CallUpdateContext, CallReadContext, CallRegions, CallLevel, CallPremise, CallChanges, CallPutBlob, CallStanding,
@@ -57,4 +64,9 @@ type Stored struct {
 // Stands is what standing answers: a Standing without what every CallResult carries.
 type Stands struct {
 	State string `json:"state"`
+}
+
+// GetBlob asks for a value by its digest.
+type GetBlob struct {
+	Digest id.Digest `json:"digest"`
 }

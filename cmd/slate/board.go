@@ -123,20 +123,19 @@ func (c *boardShowCmd) Run(a *app) error {
 		}
 		shown := struct {
 			wire.BoardState
-			State   string         `json:"state,omitempty"`
-			Context []contextField `json:"context,omitempty"`
+			Machine *wire.MachineState `json:"machine,omitempty"`
 		}{BoardState: state}
-		run, err := sys.Board(id.Board(c.Board)).Replay(a.ctx, 0)
+		run, err := sys.Board(id.Board(c.Board)).State(a.ctx, 0)
 		switch {
 		case err == nil:
-			shown.State, shown.Context = run.State(), contextOf(run)
+			shown.Machine = &run
 		case refusal.CodeOf(err) != refusal.NoMachine:
 			return err
 		}
 		return a.print(shown, func(w io.Writer) error {
 			fmt.Fprintf(w, "board %s: %d entries, %s\n", state.Board, state.Head, standing(state))
-			if shown.State != "" {
-				fmt.Fprintf(w, "machine %s in state %s\n", run.Definition().Name, shown.State)
+			if shown.Machine != nil {
+				fmt.Fprintf(w, "machine %s in state %s\n", run.Machine, run.State)
 			}
 			tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(tw, "\nregion\tkind\twrites\tlast\tversion")
@@ -152,7 +151,7 @@ func (c *boardShowCmd) Run(a *app) error {
 			if err := tw.Flush(); err != nil {
 				return err
 			}
-			return printContext(w, shown.Context)
+			return printContext(w, run.Context)
 		})
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/slate-agents/slate/id"
 	"github.com/slate-agents/slate/internal/draw"
 	"github.com/slate-agents/slate/internal/roster"
+	"github.com/slate-agents/slate/internal/timeline"
 	"github.com/slate-agents/slate/machine"
 	"github.com/slate-agents/slate/wire"
 )
@@ -95,7 +96,8 @@ func (c *machineGraphCmd) Run(a *app) error {
 			if err != nil {
 				return err
 			}
-			return drawTimeline(&buf, events, fmt.Sprintf("%s on board %s", run.Definition().Name, c.Board))
+			title := fmt.Sprintf("%s on board %s", run.Definition().Name, c.Board)
+			return draw.Timeline(&buf, timeline.Story(title, events))
 		})
 		if err != nil {
 			return err
@@ -154,18 +156,10 @@ func (c *machineReplayCmd) Run(a *app) error {
 			if c.At != 0 {
 				return badInput("replay: --verify looks at the whole record and takes no --at")
 			}
-			report, err := b.Verify(a.ctx)
+			v, err := b.Verify(a.ctx)
 			if err != nil {
 				return err
 			}
-			v := struct {
-				Board         string `json:"board"`
-				Through       id.Seq `json:"through"`
-				Entries       int    `json:"entries"`
-				Contributions int    `json:"contributions"`
-				Guards        int    `json:"guards"`
-				Erased        id.Seq `json:"erased,omitempty"`
-			}{c.Board, report.Through, report.Entries, report.Contributions, report.Guards, report.Erased}
 			return a.print(v, func(w io.Writer) error {
 				fmt.Fprintf(w, "verified: %d entries follow from %d contributions and %d guard evaluations, through position %d\n",
 					v.Entries, v.Contributions, v.Guards, v.Through)
@@ -175,18 +169,10 @@ func (c *machineReplayCmd) Run(a *app) error {
 				return nil
 			})
 		}
-		run, err := b.Replay(a.ctx, id.Seq(c.At))
+		v, err := b.State(a.ctx, id.Seq(c.At))
 		if err != nil {
 			return err
 		}
-		v := struct {
-			Board    string         `json:"board"`
-			Position id.Seq         `json:"position"`
-			State    string         `json:"state"`
-			Entry    int            `json:"entry"`
-			Ended    *machine.End   `json:"ended,omitempty"`
-			Context  []contextField `json:"context"`
-		}{c.Board, run.Position(), run.State(), run.Entry(), run.Ended(), contextOf(run)}
 		return a.print(v, func(w io.Writer) error {
 			fmt.Fprintf(w, "board %s at position %d: state %s, entry %d\n", v.Board, v.Position, v.State, v.Entry)
 			if v.Ended != nil {
@@ -207,15 +193,11 @@ type machineDiffCmd struct {
 func (c *machineDiffCmd) Run(a *app) error {
 	return c.with(a, func(sys *slate.System) error {
 		b := sys.Board(id.Board(c.Board))
-		before, err := b.Replay(a.ctx, id.Seq(c.From))
+		changes, err := b.Diff(a.ctx, wire.Between{From: id.Seq(c.From), To: id.Seq(c.To)})
 		if err != nil {
 			return err
 		}
-		after, err := b.Replay(a.ctx, id.Seq(c.To))
-		if err != nil {
-			return err
-		}
-		for _, d := range machine.Diff(before, after) {
+		for _, d := range changes {
 			err := a.print(d, func(w io.Writer) error {
 				what := d.What
 				if d.Field != "" {

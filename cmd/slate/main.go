@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/slate-agents/slate/internal/roster"
+	"github.com/slate-agents/slate/internal/timeline"
 	"github.com/slate-agents/slate/machine"
 	"github.com/slate-agents/slate/refusal"
 )
@@ -40,6 +42,7 @@ type cli struct {
 	Run     runCmd     `cmd:"" help:"Run a machine with its agents, or resume it."`
 	Board   boardCmd   `cmd:"" help:"Look at boards and write on them."`
 	Machine machineCmd `cmd:"" help:"Check, draw, replay and migrate machines."`
+	Call    callCmd    `cmd:"" help:"Call a method by name with a JSON body, or list the methods."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
@@ -134,10 +137,10 @@ func (a *app) exit(err error) int {
 // complain prints a refusal as JSON or as the line a person reads.
 func (a *app) complain(r *refusal.Refusal, line string) {
 	if a.json {
-		json.NewEncoder(a.stderr).Encode(map[string]any{"error": r})
+		_ = writeJSON(a.stderr, map[string]any{"error": r})
 		return
 	}
-	fmt.Fprintln(a.stderr, line)
+	fmt.Fprintln(a.stderr, safe(line))
 }
 
 // print writes one JSON object a line, or what text prints.
@@ -145,9 +148,30 @@ func (a *app) print(v any, text func(w io.Writer) error) error {
 	if !a.json {
 		return text(a.stdout)
 	}
-	enc := json.NewEncoder(a.stdout)
+	return writeJSON(a.stdout, v)
+}
+
+// writeJSON writes a value on a line of its own. Characters that a terminal may act
+// on are written as escapes, which change nothing of the value.
+func writeJSON(w io.Writer, v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	line := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	var out bytes.Buffer
+	for _, r := range string(line) {
+		if timeline.Unsafe(r) {
+			fmt.Fprintf(&out, "\\u%04x", r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	out.WriteByte('\n')
+	_, err := w.Write(out.Bytes())
+	return err
 }
 
 type versionCmd struct{}

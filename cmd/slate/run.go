@@ -39,6 +39,20 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(a *app) error {
+	// What can be said before anything is opened is said before anything is made.
+	for _, limit := range []struct {
+		name  string
+		value time.Duration
+	}{{"--idle", c.Idle}, {"--wall-clock", c.WallClock}} {
+		if limit.value < 0 {
+			return badInput("%s: %s is negative (leave it out to have no limit)", limit.name, limit.value)
+		}
+	}
+	if c.Board != "" {
+		if err := id.CheckName("--board", c.Board); err != nil {
+			return badInput("%w", err)
+		}
+	}
 	file, err := machineFile(c.Path)
 	if err != nil {
 		return err
@@ -125,16 +139,12 @@ func (c *runCmd) board(a *app, sys *slate.System, def *machine.Definition) (id.B
 
 // finish prints what the run came to and returns its exit status.
 func (c *runCmd) finish(a *app, sys *slate.System, data string, result slate.RunResult) error {
-	final, err := sys.Board(result.Board).Replay(a.ctx, 0)
+	final, err := sys.Board(result.Board).State(a.ctx, 0)
 	if err != nil {
 		return err
 	}
-	summary := runSummary{Board: result.Board, Data: data, State: final.State(), Position: final.Position(),
-		End: result.End, Outcome: result.Outcome, Context: contextOf(final)}
-	err = a.print(struct {
-		Event string `json:"event"`
-		runSummary
-	}{"result", summary}, summary.print)
+	summary := runSummary{Event: "result", Data: data, MachineState: final, Outcome: result.Outcome}
+	err = a.print(summary, summary.print)
 	if err != nil {
 		return err
 	}
@@ -146,43 +156,20 @@ func (c *runCmd) finish(a *app, sys *slate.System, data string, result slate.Run
 
 // runSummary is how a run ended and where its record lies.
 type runSummary struct {
-	Board    id.Board       `json:"board"`
-	Data     string         `json:"data"`
-	State    string         `json:"state"`
-	Position id.Seq         `json:"position"`
-	End      *machine.End   `json:"end,omitempty"`
-	Outcome  *wire.Outcome  `json:"outcome,omitempty"`
-	Context  []contextField `json:"context"`
-}
-
-// contextField is one context field as it stands.
-type contextField struct {
-	Field   string            `json:"field"`
-	Type    string            `json:"type"`
-	Value   json.RawMessage   `json:"value"`
-	Entries []wire.FieldEntry `json:"entries,omitempty"`
-}
-
-// contextOf lists the fields that hold something, in the document's order.
-func contextOf(run *machine.Run) []contextField {
-	out := []contextField{}
-	for _, f := range run.Definition().Fields {
-		field, refused := run.Inspect(f.Name)
-		if refused != nil || len(field.Entries) == 0 {
-			continue
-		}
-		out = append(out, contextField{f.Name, field.Type, field.Value, field.Entries})
-	}
-	return out
+	Event string `json:"event"`
+	Data  string `json:"data"`
+	wire.MachineState
+	// Outcome is that of the board's run; absent while it is open.
+	Outcome *wire.Outcome `json:"outcome,omitempty"`
 }
 
 func (s runSummary) print(w io.Writer) error {
 	fmt.Fprintln(w)
 	switch {
-	case s.End != nil && s.End.Terminal:
+	case s.Ended != nil && s.Ended.Terminal:
 		fmt.Fprintf(w, "ended in %s\n", s.State)
-	case s.End != nil:
-		fmt.Fprintf(w, "ended in %s: %s: %s\n", s.State, s.End.Reason, s.End.Message)
+	case s.Ended != nil:
+		fmt.Fprintf(w, "ended in %s: %s: %s\n", s.State, s.Ended.Reason, s.Ended.Message)
 	case s.Outcome != nil:
 		fmt.Fprintf(w, "the run was closed in %s: %s %s\n", s.State, s.Outcome.Kind, s.Outcome.Reason)
 	}
@@ -195,7 +182,7 @@ func (s runSummary) print(w io.Writer) error {
 }
 
 // printContext prints fields as a person reads them.
-func printContext(w io.Writer, fields []contextField) error {
+func printContext(w io.Writer, fields []wire.Field) error {
 	for _, f := range fields {
 		fmt.Fprintf(w, "\n%s\n", f.Field)
 		for _, e := range f.Entries {
@@ -203,7 +190,11 @@ func printContext(w io.Writer, fields []contextField) error {
 			if e.Key != "" {
 				key = "[" + e.Key + "] "
 			}
-			if _, err := fmt.Fprintf(w, "  %s%s  (%s, position %d)\n", key, plain(e.Value), e.Writer, e.Seq); err != nil {
+			value := "[erased]"
+			if e.Value != nil {
+				value = strings.ReplaceAll(plain(e.Value), "\n", "\n    ")
+			}
+			if _, err := fmt.Fprintf(w, "  %s%s  (%s, position %d)\n", key, value, e.Writer, e.Seq); err != nil {
 				return err
 			}
 		}
@@ -217,12 +208,16 @@ func plain(v json.RawMessage) string {
 	if json.Unmarshal(v, &s) != nil {
 		s = string(v)
 	}
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && (r < ' ' || (r >= 0x7f && r < 0xa0)) {
-			return ' '
-		}
-		return r
-	}, s)
+	return safe(s)
+}
+
+// safe keeps the line breaks of a text and makes the rest of it safe for a terminal.
+func safe(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = timeline.Safe(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // machineFile is the document that a path means.

@@ -3,6 +3,7 @@ package machines
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -137,15 +138,42 @@ func (s *Service) Replay(ctx context.Context, p control.Principal, b id.Board, u
 
 // Verify starts from the contributions of a run alone, decides everything again and
 // compares it with the record. ALTERED_RECORD names the first difference.
-func (s *Service) Verify(ctx context.Context, p control.Principal, b id.Board) (*machine.Report, error) {
+func (s *Service) Verify(ctx context.Context, p control.Principal, b id.Board) (wire.Verified, error) {
 	v, err := s.boards.Show(ctx, p, b)
+	if err != nil {
+		return wire.Verified{}, err
+	}
+	if !hasMachine(v) {
+		return wire.Verified{}, noMachine(b)
+	}
+	r, err := machine.Verify(s.definitions(ctx, p), s.entries(ctx, boards.Ref(p, b)))
+	if err != nil {
+		return wire.Verified{}, err
+	}
+	return wire.Verified{Board: b, Through: r.Through, Entries: r.Entries, Contributions: r.Contributions,
+		Guards: r.Guards, Erased: r.Erased}, nil
+}
+
+// Diff shows what changed in a run between two positions.
+func (s *Service) Diff(ctx context.Context, p control.Principal, b id.Board, r wire.Between) ([]machine.Change, error) {
+	before, err := s.Replay(ctx, p, b, r.From)
 	if err != nil {
 		return nil, err
 	}
-	if !hasMachine(v) {
-		return nil, noMachine(b)
+	after, err := s.Replay(ctx, p, b, r.To)
+	if err != nil {
+		return nil, err
 	}
-	return machine.Verify(s.definitions(ctx, p), s.entries(ctx, boards.Ref(p, b)))
+	return machine.Diff(before, after), nil
+}
+
+// invalid is a document's load error as a refusal, for a door that has no file.
+func invalid(err error) error {
+	var load *machine.LoadError
+	if errors.As(err, &load) {
+		return refusal.New(refusal.MachineInvalid, "document", "%v", err)
+	}
+	return err
 }
 
 func hasMachine(v wire.BoardState) bool {
