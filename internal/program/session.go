@@ -275,12 +275,13 @@ func readCall(line []byte, length int, call *wire.Call) *refusal.Refusal {
 	return r
 }
 
-// findID takes the id out of a line that is no acceptable call.
+// findID takes the id out of a line that is no acceptable call. What was wrong with
+// the line may be wrong with its id, so the id is looked at before it is sent back.
 func findID(line []byte) json.RawMessage {
 	var only struct {
 		ID json.RawMessage `json:"id"`
 	}
-	if json.Unmarshal(line, &only) != nil || !idOK(only.ID) {
+	if json.Unmarshal(line, &only) != nil || !idOK(only.ID) || wire.CheckContent("id", only.ID) != nil {
 		return nil
 	}
 	return only.ID
