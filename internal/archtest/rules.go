@@ -83,7 +83,7 @@ var Rules = []Rule{
 		Because: "the roster reads a file and starts nothing"},
 	{Place: "internal/draw", Imports: []string{"wire"},
 		Because: "drawing turns nodes and edges into text: whose they are is nobody's business here"},
-	{Place: "internal/timeline", Imports: and("machine"),
+	{Place: "internal/timeline", Imports: and("machine", "internal/draw"),
 		Because: "a timeline is read from entries: it must not know how they are stored or how agents are run"},
 	{Place: "internal/runner", Imports: and("agent", "internal/control/...", "internal/timeline", "machine"),
 		Tests:   []string{"internal/program", "internal/store/memory", "internal/store/sqlite"},

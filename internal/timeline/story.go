@@ -74,7 +74,7 @@ func mark(e Event) (draw.Mark, bool) {
 	case Cleared:
 		m.Kind, m.Label = draw.Clear, e.Field+key(e)
 	case Fired:
-		m.Kind, m.Label = draw.Fire, e.State+" → "+e.To
+		m.Kind, m.Label = draw.Fire, e.To
 		for _, g := range e.Guards {
 			m.Guards = append(m.Guards, draw.Guard{Text: g.Expression, Held: g.Result})
 		}
