@@ -94,7 +94,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	result, err := r.drive(ctx)
 	result.Joined = opened.Joined
-	r.stop(context.WithoutCancel(ctx))
+	r.stop(context.WithoutCancel(ctx), err == nil)
 	if told := r.told.follow(context.WithoutCancel(ctx)); err == nil {
 		err = told
 	}
@@ -290,17 +290,37 @@ func failure(err error) string {
 	return text
 }
 
+// parting is how long bodies may take to leave by themselves once the machine has
+// ended: one of them wrote what ended it and is about to return.
+const parting = 2 * time.Second
+
 // stop ends every body still at work and gives its summons back.
-func (r *run) stop(ctx context.Context) {
-	// Bodies that were superseded were cancelled when that happened.
-	for _, w := range r.working {
-		w.cancel(errSuperseded)
+func (r *run) stop(ctx context.Context, ended bool) {
+	var late <-chan time.Time
+	if ended {
+		timer := time.NewTimer(parting)
+		defer timer.Stop()
+		late = timer.C
+	} else {
+		r.cancelAll()
 	}
 	for r.active > 0 {
-		f := <-r.done
-		f.cut = true
-		if err := r.finish(ctx, f); err != nil {
-			r.told.tell(timeline.Event{Kind: timeline.Logged, Agent: f.w.summons.Agent, Text: "giving its summons back: " + err.Error()})
+		select {
+		case <-late:
+			r.cancelAll()
+		case f := <-r.done:
+			f.cut = true
+			if err := r.finish(ctx, f); err != nil {
+				r.told.tell(timeline.Event{Kind: timeline.Logged, Agent: f.w.summons.Agent, Text: "giving its summons back: " + err.Error()})
+			}
 		}
+	}
+}
+
+// cancelAll ends the bodies at work. Those that were superseded were cancelled when
+// that happened.
+func (r *run) cancelAll() {
+	for _, w := range r.working {
+		w.cancel(errSuperseded)
 	}
 }
