@@ -7,10 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+	"unicode"
 
 	"golang.org/x/term"
 
@@ -93,6 +96,12 @@ func (c *runCmd) run(a *app, sys *slate.System, data string, def *machine.Defini
 	}
 	defer unlock()
 
+	// A reader of the output that goes away must not take the run along: writes to it
+	// fail from then on instead of ending the process.
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	defer signal.Stop(gone)
+
 	out := newTimeline(a)
 	if !a.json {
 		fmt.Fprintf(a.stdout, "machine %s, board %s, data in %s\n", def.Name, b, data)
@@ -144,8 +153,8 @@ func (c *runCmd) finish(a *app, sys *slate.System, data string, result slate.Run
 		return err
 	}
 	summary := runSummary{Event: "result", Data: data, MachineState: final, Outcome: result.Outcome}
-	err = a.print(summary, summary.print)
-	if err != nil {
+	// Whoever read the output may have left; the run ended as it did all the same.
+	if err := a.print(summary, summary.print); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}
 	if result.End == nil || !result.End.Terminal {
@@ -177,8 +186,18 @@ func (s runSummary) print(w io.Writer) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nthe record: board %s, %d entries, in %s\n  slate board tail %s --data %s\n",
-		s.Board, s.Position, filepath.Join(s.Data, slate.DatabaseFile), s.Board, s.Data)
+		s.Board, s.Position, filepath.Join(s.Data, slate.DatabaseFile), shellWord(string(s.Board)), shellWord(s.Data))
 	return err
+}
+
+// shellWord is a text as one word of a shell's command line.
+func shellWord(s string) string {
+	for _, r := range s {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@%+=,", r) {
+			return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+		}
+	}
+	return s
 }
 
 // printContext prints fields as a person reads them.

@@ -5,8 +5,10 @@
 package roster
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sort"
@@ -65,12 +67,20 @@ func Load(path string, lookup func(string) (string, bool)) ([]Agent, error) {
 // folder that commands are run in.
 func Parse(path string, data []byte, lookup func(string) (string, bool)) ([]Agent, error) {
 	p := &parser{file: path, dir: filepath.Dir(path), lookup: lookup}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, &Error{[]string{path + ": " + strings.TrimPrefix(err.Error(), "yaml: ")}}
-	}
-	if len(doc.Content) == 0 {
+	var doc, second yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	err := dec.Decode(&doc)
+	switch {
+	case err == io.EOF || err == nil && len(doc.Content) == 0:
 		return nil, &Error{[]string{path + ": the file is empty: it needs agents: with one entry an agent"}}
+	case err != nil:
+		return nil, &Error{[]string{syntax(path, err)}}
+	}
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		p.wrong(&second, "a second document begins: the file holds one")
+	case err != io.EOF:
+		return nil, &Error{[]string{syntax(path, err)}}
 	}
 	var out []Agent
 	p.mapping(doc.Content[0], "the file", func(key, value *yaml.Node) {
@@ -92,6 +102,15 @@ func Parse(path string, data []byte, lookup func(string) (string, bool)) ([]Agen
 		return nil, e
 	}
 	return out, nil
+}
+
+// syntax is the parser's error in the form of the others: file, line, problem.
+func syntax(path string, err error) string {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		return path + ":" + rest
+	}
+	return path + ": " + text
 }
 
 type problem struct {
@@ -134,9 +153,11 @@ func (p *parser) mapping(n *yaml.Node, what string, visit func(key, value *yaml.
 func (p *parser) agent(name, body *yaml.Node) Agent {
 	a := Agent{Name: name.Value, Dir: p.dir, Line: name.Line}
 	what := "agent " + name.Value
+	asked := false
 	p.mapping(body, what, func(key, value *yaml.Node) {
 		switch key.Value {
 		case "command":
+			asked = true
 			a.Command = p.command(value, what)
 		case "dir":
 			if dir := p.text(value, what+": dir"); filepath.IsAbs(dir) {
@@ -147,8 +168,9 @@ func (p *parser) agent(name, body *yaml.Node) Agent {
 		case "env":
 			a.Env = p.env(value, what)
 		case "timeout":
-			d, err := time.ParseDuration(p.text(value, what+": timeout"))
-			if err != nil || d <= 0 {
+			text, ok := p.scalar(value, what+": timeout")
+			d, err := time.ParseDuration(text)
+			if ok && (err != nil || d <= 0) {
 				p.wrong(value, "%s: timeout %q is no positive duration (write 30s or 2m)", what, value.Value)
 			}
 			a.Timeout = d
@@ -156,18 +178,28 @@ func (p *parser) agent(name, body *yaml.Node) Agent {
 			p.wrong(key, "%s: unknown key %q (it takes command, dir, env, timeout)", what, key.Value)
 		}
 	})
-	if body.Kind == yaml.MappingNode && len(a.Command) == 0 {
+	if body.Kind == yaml.MappingNode && !asked {
 		p.wrong(name, "%s: command is missing: the program and its arguments, as a list", what)
 	}
 	return a
 }
 
+// text is a scalar that a program can be given.
 func (p *parser) text(n *yaml.Node, what string) string {
-	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+	text, _ := p.scalar(n, what)
+	return text
+}
+
+func (p *parser) scalar(n *yaml.Node, what string) (string, bool) {
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
 		p.wrong(n, "%s must be a text", what)
-		return ""
+	case strings.ContainsRune(n.Value, 0):
+		p.wrong(n, "%s has a NUL character, which no program can be given", what)
+	default:
+		return n.Value, true
 	}
-	return n.Value
+	return "", false
 }
 
 func (p *parser) command(n *yaml.Node, what string) []string {
@@ -176,11 +208,12 @@ func (p *parser) command(n *yaml.Node, what string) []string {
 		return nil
 	}
 	var out []string
-	for _, item := range n.Content {
-		out = append(out, p.text(item, what+": command"))
-	}
-	if out[0] == "" {
-		p.wrong(n, "%s: command names no program", what)
+	for i, item := range n.Content {
+		text, ok := p.scalar(item, what+": command")
+		if i == 0 && ok && text == "" {
+			p.wrong(n, "%s: command names no program", what)
+		}
+		out = append(out, text)
 	}
 	return out
 }
