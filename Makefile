@@ -41,7 +41,7 @@ build:
 	go build -buildvcs=$(VCS) -o examples/triage/bin/ ./examples/triage/agents/...
 
 need:
-	build/need.sh cc python3
+	build/need.sh cc python3 $(if $(wildcard internal/pgtest),postgres)
 
 # What can be said of the code without running it.
 check: arrows lint vuln

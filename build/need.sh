@@ -17,6 +17,7 @@ have_cc() {
 have() {
 	case $1 in
 	cc) have_cc ;;
+	postgres) command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
 	python3) python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' >/dev/null 2>&1 ;;
 	*) command -v "$1" >/dev/null 2>&1 ;;
 	esac
@@ -26,6 +27,7 @@ have() {
 packages() {
 	case $1 in
 	cc) echo gcc libc6-dev ;;
+	postgres) echo postgresql ;;
 	*) echo "$1" ;;
 	esac
 }
@@ -34,6 +36,7 @@ why() {
 	case $1 in
 	cc) echo "the race detector links with a C compiler (gcc and the headers of the C library)" ;;
 	python3) echo "the suite of agent bodies runs one in Python 3.8 or later" ;;
+	postgres) echo "the tests start a PostgreSQL server of their own" ;;
 	git) echo "the build stamps its version with it" ;;
 	*) echo "the tests run it" ;;
 	esac

@@ -34,9 +34,9 @@ func (r *Rule) forbids(dir string, f File, imported string) string {
 		return ""
 	}
 	name, ours := local(imported)
-	allowed, tests, kind := r.Third, append(slices.Clone(r.TestThird), TestThird...), "a package of others"
+	allowed, tests, kind := slices.Clone(r.Third), append(slices.Clone(r.TestThird), TestThird...), "a package of others"
 	if ours {
-		allowed, tests, kind = r.Imports, append([]string{dir + "/..."}, r.Tests...), "a package of ours"
+		allowed, tests, kind = slices.Clone(r.Imports), append([]string{dir + "/..."}, r.Tests...), "a package of ours"
 		// Going through the root would lead back to whoever imports it.
 		if name == "." && !f.Test && !matchesAny(RootIsFor, dir) {
 			return fmt.Sprintf("imports the root package, which only %s may: the root assembles what is below it", strings.Join(RootIsFor, ", "))
@@ -45,11 +45,13 @@ func (r *Rule) forbids(dir string, f File, imported string) string {
 		name = imported
 	}
 	if f.Test {
-		allowed = append(slices.Clone(allowed), tests...)
+		allowed = append(allowed, tests...)
 	}
 	if matchesAny(allowed, name) || slices.Contains(allowed, "...") {
 		return ""
 	}
+	slices.Sort(allowed)
+	allowed = slices.Compact(allowed)
 	have := "nothing of that kind"
 	if len(allowed) > 0 {
 		have = strings.Join(allowed, ", ")

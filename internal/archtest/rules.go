@@ -43,6 +43,7 @@ var Rules = []Rule{
 	{Place: "machine", Imports: and("board"), Third: []string{"cel.dev/cel-go/...", "go.yaml.in/yaml/v3"}, Pure: true,
 		Because: "machine decides: it may know the board that it runs on and no other decider, store or door"},
 	{Place: "board/boardtest", Imports: and("agent", "board", "internal/control", "internal/control/boards"), Third: TestThird,
+		Tests: []string{"internal/store/memory", "internal/store/postgres", "internal/store/sqlite", "internal/pgtest"}, TestThird: []string{"zombiezen.com/go/sqlite/..."},
 		Because: "boardtest holds a store to the contract from outside: it may drive it through control, and must not know a driver"},
 
 	{Place: "agent", Imports: leaves,
@@ -65,6 +66,12 @@ var Rules = []Rule{
 		Third:   []string{"zombiezen.com/go/sqlite/...", "modernc.org/sqlite/...", "github.com/pressly/goose/v3"},
 		Tests:   []string{"board/boardtest", "internal/store/storetest"},
 		Because: "a driver keeps rows: rules live above it, and drivers never see each other"},
+	{Place: "internal/store/postgres", Imports: and("board", "internal/store", "internal/store/gate", "internal/store/migrations", "machine"),
+		Third:   []string{"github.com/jackc/pgx/v5/...", "github.com/pressly/goose/v3"},
+		Tests:   []string{"board/boardtest", "internal/store/storetest", "internal/pgtest"},
+		Because: "a driver keeps rows: rules live above it, and drivers never see each other"},
+	{Place: "internal/pgtest", Third: []string{"github.com/jackc/pgx/v5/..."},
+		Because: "it runs a real PostgreSQL for tests and must not know what the database is used for"},
 
 	{Place: "internal/control/boards", Imports: and("agent", "board", "internal/control", "internal/store"),
 		Tests:   []string{"internal/store/memory", "internal/store/sqlite"},
