@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"github.com/slate-agents/slate/agent"
 	"github.com/slate-agents/slate/board"
@@ -193,11 +194,27 @@ func (s *Service) PutBlob(ctx context.Context, p control.Principal, data []byte)
 
 // Blob returns a content-addressed value.
 func (s *Service) Blob(ctx context.Context, p control.Principal, d id.Digest) ([]byte, error) {
+	if !isDigest(d) {
+		return nil, unknownBlob(d)
+	}
 	data, err := s.w.Store().Blob(ctx, p.Tenant, d)
 	if err == nil && data == nil {
-		err = refusal.New(refusal.UnknownBlob, string(d), "there is no blob %s", d)
+		err = unknownBlob(d)
 	}
 	return data, err
+}
+
+// isDigest says whether a store can be asked for d at all.
+func isDigest(d id.Digest) bool {
+	return len(d) == 2*sha256.Size && strings.Trim(string(d), "0123456789abcdef") == ""
+}
+
+func unknownBlob(d id.Digest) error {
+	if len(d) > 2*sha256.Size {
+		d = d[:2*sha256.Size]
+	}
+	return refusal.New(refusal.UnknownBlob, string(d), "there is no blob %q", d).
+		WithFix("put the blob first; its digest is 64 lower-case hexadecimal digits")
 }
 
 // Surface is one board as one agent sees it, in process (B18): regions that begin

@@ -288,7 +288,7 @@ func (s *Service) Register(ctx context.Context, p control.Principal, b id.Board,
 // answered, and the agents that it puts out of date and that have no batch window
 // to wait for were told.
 func (s *Service) WriteLevel(ctx context.Context, p control.Principal, b id.Board, body wire.LevelWrite) (wire.Result, error) {
-	if err := s.writable(p, b, body.Region, body.Key, body.Content); err != nil {
+	if err := s.writable(p, b, body.Region, body.Key, body.Content, body.Blobs); err != nil {
 		return wire.Result{}, err
 	}
 	// The caller may use its buffer again; the record may not change with it.
@@ -309,7 +309,7 @@ func (s *Service) WritePremise(ctx context.Context, p control.Principal, b id.Bo
 	if content == nil {
 		content = json.RawMessage("null")
 	}
-	if err := s.writable(p, b, body.Region, body.Key, content); err != nil {
+	if err := s.writable(p, b, body.Region, body.Key, content, body.Blobs); err != nil {
 		return wire.Result{}, err
 	}
 	body.Content = slices.Clone(body.Content)
@@ -323,13 +323,18 @@ func (s *Service) WritePremise(ctx context.Context, p control.Principal, b id.Bo
 }
 
 // writable is the boundary of a write.
-func (s *Service) writable(p control.Principal, b id.Board, region, key string, content json.RawMessage) error {
+func (s *Service) writable(p control.Principal, b id.Board, region, key string, content json.RawMessage, blobs []id.Digest) error {
 	if err := check(p, b); err != nil {
 		return err
 	}
 	if key != "" {
 		if err := id.CheckName("key", key); err != nil {
 			return refusal.New(refusal.InvalidRequest, "key", "%v", err)
+		}
+	}
+	for _, d := range blobs {
+		if !isDigest(d) {
+			return unknownBlob(d)
 		}
 	}
 	return s.content(region, content)
