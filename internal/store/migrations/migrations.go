@@ -10,12 +10,17 @@ import (
 	"strings"
 )
 
-//go:embed sqlite/*.sql
+//go:embed sqlite/*.sql postgres/*.sql
 var files embed.FS
 
 // SQLite returns the migrations of SQLite.
-func SQLite() fs.FS {
-	sub, err := fs.Sub(files, "sqlite")
+func SQLite() fs.FS { return of("sqlite") }
+
+// Postgres returns the migrations of PostgreSQL.
+func Postgres() fs.FS { return of("postgres") }
+
+func of(engine string) fs.FS {
+	sub, err := fs.Sub(files, engine)
 	if err != nil {
 		panic(err) // the folder is embedded
 	}

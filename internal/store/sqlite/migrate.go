@@ -5,7 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -19,16 +22,40 @@ import (
 // applicationID is what the first migration puts into the file's header.
 const applicationID = 1399611764
 
+// shortWait is how long SQLite itself waits for a lock while a file is opened;
+// insist waits on.
+const shortWait = 50 * time.Millisecond
+
 // inspect reads the schema stamp of a file without changing the file, and refuses
 // what this program cannot read. It returns the newest migration applied, 0 when
 // the making of the file was interrupted before the first.
 func inspect(path string, newest int64) (int64, error) {
-	raw, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
+	// Reading a database that has a log makes SQLite create files beside it. While
+	// there is no log, everything is in the file and can be read as if from a disc.
+	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		address := uri(path, url.Values{"immutable": {"1"}})
+		have, err := inspectAs(path, newest, address, sqlite.OpenReadOnly|sqlite.OpenURI)
+		if err == nil || refusal.CodeOf(err) == refusal.StoreNewer || refusal.CodeOf(err) == refusal.InvalidRequest {
+			return have, err
+		}
+		// Somebody may have begun to write meanwhile.
+	}
+	return inspectAs(path, newest, path, sqlite.OpenReadOnly)
+}
+
+// uri is a path with parameters in SQLite's form.
+func uri(path string, values url.Values) string {
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: values.Encode()}
+	return u.String()
+}
+
+func inspectAs(path string, newest int64, address string, mode sqlite.OpenFlags) (int64, error) {
+	raw, err := sqlite.OpenConn(address, mode)
 	if err != nil {
 		return 0, inspectFailed(path, err)
 	}
 	defer raw.Close()
-	raw.SetBusyTimeout(10 * time.Second)
+	raw.SetBusyTimeout(shortWait)
 	c := conn{raw}
 	var application int64
 	if _, err := c.q(`PRAGMA application_id`).one(func(stmt *sqlite.Stmt) { application = stmt.ColumnInt64(0) }); err != nil {
@@ -81,14 +108,26 @@ func inspectFailed(path string, err error) error {
 // migrate applies the migrations that the file lacks. It has the file to itself
 // meanwhile: another process that opens the same new file waits and then finds
 // nothing left to do.
-func migrate(ctx context.Context, path string, patience time.Duration) error {
-	dsn := url.URL{Scheme: "file", Path: path}
-	values := url.Values{}
-	values.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds()))
-	values.Add("_pragma", "locking_mode(EXCLUSIVE)")
-	values.Add("_pragma", "synchronous(FULL)")
-	dsn.RawQuery = values.Encode()
-	db, err := sql.Open("sqlite", dsn.String())
+func migrate(ctx context.Context, path string, patience time.Duration, newest int64) error {
+	return insist(ctx, patience, func() error {
+		busy := apply(ctx, path)
+		if refusal.CodeOf(busy) != refusal.StoreBusy {
+			return busy
+		}
+		// Somebody has it open, perhaps because the work is done.
+		if have, err := inspect(path, newest); err != nil {
+			return err
+		} else if have < newest {
+			return busy
+		}
+		return nil
+	})
+}
+
+// apply runs the migrations, or is refused with STORE_BUSY.
+func apply(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", uri(path, url.Values{"_pragma": {
+		fmt.Sprintf("busy_timeout(%d)", shortWait.Milliseconds()), "locking_mode(EXCLUSIVE)", "synchronous(FULL)"}}))
 	if err != nil {
 		return fmt.Errorf("sqlite: migrate: %w", err)
 	}

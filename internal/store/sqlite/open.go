@@ -67,12 +67,16 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	newest := migrations.Newest(migrations.SQLite())
 	have := int64(0)
 	if exists {
-		if have, err = inspect(path, newest); err != nil {
+		err = insist(ctx, s.patience, func() error {
+			have, err = inspect(path, newest)
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
 	if have < newest {
-		if err := migrate(ctx, path, s.patience); err != nil {
+		if err := migrate(ctx, path, s.patience, newest); err != nil {
 			return nil, err
 		}
 	}
@@ -94,6 +98,9 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	return s, nil
 }
 
+// smallest is the size of the smallest file that can be a database.
+const smallest = 512
+
 // locate makes the path absolute, so that no name means anything special to
 // SQLite, and says whether there is a file. Everything it refuses is a mistake in
 // the path.
@@ -114,6 +121,8 @@ func locate(path string) (string, bool, error) {
 	case err == nil && !info.Mode().IsRegular():
 		return "", false, refusal.New(refusal.InvalidRequest, abs, "%s is not a regular file", abs).
 			WithFix("name a file")
+	case err == nil && info.Size() > 0 && info.Size() < smallest:
+		return "", false, notOurs(abs) // which SQLite would take for an empty one
 	case err == nil:
 		return abs, info.Size() > 0, nil
 	case errors.Is(err, fs.ErrPermission):
@@ -125,7 +134,7 @@ func locate(path string) (string, bool, error) {
 	}
 	dir := filepath.Dir(abs)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", false, refusal.New(refusal.InvalidRequest, abs, "the folder %s of the database does not exist", dir).
+		return "", false, refusal.New(refusal.InvalidRequest, abs, "the folder of the database %s does not exist", abs).
 			WithFix("create it: mkdir -p %s", dir)
 	}
 	return abs, false, nil
@@ -153,8 +162,12 @@ func (s *Store) prepare(ctx context.Context) error {
 		return s.translate("open", err)
 	}
 	var mode string
-	if _, err := c.q(`PRAGMA journal_mode = WAL`).one(func(stmt *sqlite.Stmt) { mode = stmt.ColumnText(0) }); err != nil {
+	err := insist(ctx, s.patience, func() error {
+		_, err := c.q(`PRAGMA journal_mode = WAL`).one(func(stmt *sqlite.Stmt) { mode = stmt.ColumnText(0) })
 		return s.translate("open", err)
+	})
+	if err != nil {
+		return err
 	}
 	if mode != "wal" {
 		return refusal.New(refusal.InvalidRequest, s.path, "the file system of %s cannot keep a write-ahead log", s.path).
@@ -183,7 +196,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	}
 	// Another process may have been faster; its identity stands.
-	err := c.q(`UPDATE store SET identity = ?, created = ? WHERE identity = ''`).text(id.New()).int(s.now().UnixMicro()).run()
+	err = c.q(`UPDATE store SET identity = ?, created = ? WHERE identity = ''`).text(id.New()).int(s.now().UnixMicro()).run()
 	if err == nil {
 		err = c.exec(`COMMIT`)
 	}

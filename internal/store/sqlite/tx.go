@@ -77,20 +77,27 @@ func (s *Store) Begin(ctx context.Context, wants []board.Want) (board.Tx, []boar
 	return t, facts, nil
 }
 
-// immediate begins a transaction that may write. While another process writes, it
-// asks again until the context ends or the store's patience does.
+// immediate begins a transaction that may write.
 func (s *Store) immediate(ctx context.Context, c conn) error {
+	return insist(ctx, s.patience, func() error {
+		return s.translate("begin", c.exec(`BEGIN IMMEDIATE`))
+	})
+}
+
+// insist calls f again while another process is in the way, until the context ends
+// or the patience does.
+func insist(ctx context.Context, patience time.Duration, f func() error) error {
 	const shortest, longest = time.Millisecond, 20 * time.Millisecond
 	var deadline time.Time
 	for wait := shortest; ; wait = min(2*wait, longest) {
-		err := c.exec(`BEGIN IMMEDIATE`)
-		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy {
-			return s.translate("begin", err)
+		err := f()
+		if err == nil || refusal.CodeOf(err) != refusal.StoreBusy {
+			return err
 		}
 		if now := time.Now(); deadline.IsZero() {
-			deadline = now.Add(s.patience)
+			deadline = now.Add(patience)
 		} else if now.After(deadline) {
-			return s.translate("begin", err)
+			return err
 		}
 		timer := time.NewTimer(wait)
 		select {
