@@ -349,6 +349,8 @@ func (t *timelineOut) program(agent string) func(program.Event) {
 		switch {
 		case e.Kind == program.Log:
 			out.Kind = timeline.Logged
+		case e.Kind == program.Stalled:
+			out.Kind, out.Text = timeline.Logged, "[it does not read its results: its calls wait until it does]"
 		case e.Kind == program.Refused && e.Protocol:
 			out.Kind, out.Refusal = timeline.Refused, e.Refusal
 		default:
