@@ -24,6 +24,7 @@ type tx struct {
 	s    *Store
 	now  time.Time
 	done bool
+	lost error  // why nothing of the transaction can be kept
 	held []hold // by ref
 	pins []*blob
 
@@ -203,6 +204,7 @@ func (t *tx) Apply(_ context.Context, changes board.Changes) error {
 	for i := range changes.Boards {
 		c := &changes.Boards[i]
 		if err := t.owns(c.Row.Ref); err != nil {
+			t.lost = err
 			return err
 		}
 		t.boards = append(t.boards, cloneChange(c))
@@ -242,6 +244,7 @@ func (t *tx) ApplyMachine(_ context.Context, changes []store.MachineChange) erro
 	}
 	for _, c := range changes {
 		if err := t.owns(c.Ref); err != nil {
+			t.lost = err
 			return err
 		}
 		c.Checkpoint = cloneCheckpoint(c.Checkpoint)
@@ -261,12 +264,14 @@ func (t *tx) Commit(_ context.Context) error {
 	if t.done {
 		return errDone
 	}
-	t.s.data.Lock()
-	err := t.check()
+	err := t.lost
 	if err == nil {
-		t.keep()
+		t.s.data.Lock()
+		if err = t.check(); err == nil {
+			t.keep()
+		}
+		t.s.data.Unlock()
 	}
-	t.s.data.Unlock()
 	t.end()
 	return err
 }

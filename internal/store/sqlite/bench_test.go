@@ -67,6 +67,7 @@ func (b *bench) write(tb testing.TB, n int) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	defer tx.Rollback()
 	if !facts[0].Same || len(facts[0].Keys) != 0 {
 		tb.Fatal("not the same")
 	}
@@ -93,6 +94,7 @@ func (b *bench) change(tb testing.TB, c board.Change) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	defer tx.Rollback()
 	b.row.Rev++
 	c.Row = b.row
 	must(tb, tx.Apply(ctx, board.Changes{Boards: []board.Change{c}}))

@@ -59,14 +59,14 @@ func (t *tx) ApplyMachine(_ context.Context, changes []store.MachineChange) erro
 	for i := range changes {
 		ch := &changes[i]
 		p, err := t.owns(ch.Ref)
+		if err == nil && !p.found {
+			err = fmt.Errorf("board %s does not exist", ch.Ref)
+		}
+		if err == nil {
+			err = t.c.writeMachine(p, ch)
+		}
 		if err != nil {
-			return err
-		}
-		if !p.found {
-			return fmt.Errorf("sqlite: machine rows for board %s, which does not exist", ch.Ref)
-		}
-		if err := t.failed("write a machine", t.c.writeMachine(p, ch)); err != nil {
-			return err
+			return t.failed("write a machine", err)
 		}
 	}
 	return nil

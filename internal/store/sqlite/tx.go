@@ -19,7 +19,7 @@ type tx struct {
 	c    conn
 	now  time.Time
 	done bool
-	// lost is why SQLite ended the transaction by itself.
+	// lost is why nothing of the transaction can be kept.
 	lost error
 	held map[id.Ref]*hold
 	// erased says that the log has to be emptied after the commit.
@@ -123,14 +123,15 @@ func (t *tx) leave() {
 	t.s.gate.Leave()
 }
 
-// failed translates an error. After some errors SQLite has rolled back by itself:
-// then nothing of the transaction is left and it can only be ended.
+// failed translates an error, after which the transaction can only be ended: a
+// change may be there by half, and after some errors SQLite has rolled back by
+// itself, so that what follows would be committed alone.
 func (t *tx) failed(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
 	err = t.s.translate(doing, err)
-	if t.lost == nil && t.c.AutocommitEnabled() {
+	if t.lost == nil {
 		t.lost = err
 	}
 	return err
@@ -210,7 +211,7 @@ func (t *tx) Apply(_ context.Context, changes board.Changes) error {
 		ch := &changes.Boards[i]
 		p, err := t.owns(ch.Row.Ref)
 		if err != nil {
-			return err
+			return t.failed("write a board", err)
 		}
 		if err := t.failed("write a board", t.c.write(p, ch)); err != nil {
 			return err
@@ -232,7 +233,7 @@ func (t *tx) Commit(context.Context) error {
 		t.lost = errors.New("sqlite: commit: SQLite rolled the transaction back")
 	}
 	if t.lost != nil {
-		t.leave()
+		t.Rollback()
 		return t.lost
 	}
 	if err := t.c.exec(`COMMIT`); err != nil {

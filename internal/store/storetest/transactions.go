@@ -139,6 +139,27 @@ var transactions = []test{
 			s.Fatalf("%+v", f.Row)
 		}
 	}},
+	{name: "after a failed apply nothing of the transaction is kept", run: func(s *suite) {
+		row := s.create(ref("a"))
+		e := s.level(1)
+		for _, bad := range []board.Change{
+			{Row: board.Row{Ref: ref("not held"), Rev: 1}, Create: true},
+			{Row: advance(row, e), Entries: []board.Entry{e, e}},
+		} {
+			tx, _ := s.begin(ref("a"))
+			good := board.Change{Row: advance(row)}
+			err := tx.Apply(s.ctx, board.Changes{Boards: []board.Change{good, bad}})
+			if committed := tx.Commit(s.ctx); err == nil && committed == nil {
+				s.Error("applied and committed")
+			} else if committed == nil {
+				s.Error("committed after ", err)
+			}
+			if f := s.look(board.Want{Ref: ref("a")}); f.Row.Rev != 1 || f.Row.Head != 0 {
+				s.Fatalf("%+v", f.Row)
+			}
+		}
+		s.write(row, e)
+	}},
 	{name: "a board that is not held or only shared cannot be written", run: func(s *suite) {
 		row := s.create(ref("a"))
 		tx, _ := s.begin(ref("b"))
