@@ -59,6 +59,9 @@ var Rules = []Rule{
 		Because: "the contract speaks in the deciders' rows and knows neither driver nor writer"},
 	{Place: "internal/store/storetest", Imports: and("board", "internal/store", "internal/control/...", "machine"), Third: TestThird,
 		Because: "storetest holds every driver to one contract, so it must not know a driver"},
+	{Place: "internal/store/faults", Imports: and("board", "internal/store", "machine"),
+		Tests:   []string{"board/boardtest", "internal/control/...", "internal/store/..."},
+		Because: "it stands between a writer and any store, so it must not know which, nor a rule of what passes through"},
 	{Place: "internal/store/memory", Imports: and("board", "internal/store", "internal/store/gate", "machine"),
 		Tests:   []string{"board/boardtest", "internal/store/storetest"},
 		Because: "a driver keeps rows: rules live above it, and drivers never see each other"},
@@ -104,6 +107,9 @@ var Rules = []Rule{
 
 	{Place: ".", Imports: and("agent", "board", "internal/...", "machine"),
 		Because: "the root assembles a system; commands and examples stand above it"},
+	{Place: "internal/bench", Imports: and(".", "agent", "board", "internal/...", "machine"),
+		Third:   []string{"zombiezen.com/go/sqlite/...", "github.com/jackc/pgx/v5/..."},
+		Because: "a benchmark drives the system from outside, and its floors drive the databases raw"},
 	{Place: "cmd/slate", Imports: and(".", "agent", "board", "internal/control/...", "internal/draw", "internal/program", "internal/roster", "internal/timeline", "machine"),
 		Third:   []string{"github.com/alecthomas/kong", "golang.org/x/term", "golang.org/x/sys/unix"},
 		Tests:   []string{"internal/..."},
@@ -114,7 +120,7 @@ var Rules = []Rule{
 }
 
 // RootIsFor lists who may import the root package.
-var RootIsFor = []string{".", "cmd/...", "examples/..."}
+var RootIsFor = []string{".", "cmd/...", "examples/...", "internal/bench"}
 
 // RuleFor returns the rule of a directory, or nil.
 func RuleFor(rules []Rule, dir string) *Rule {
