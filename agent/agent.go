@@ -4,7 +4,8 @@
 // on standard input and output. An agent body is written once against these
 // interfaces.
 //
-// It imports wire and nothing else of Slate: it must not know stores, deciders or
+// It imports the three leaves (id, refusal, wire) and nothing else of Slate: it must
+// not know stores, deciders or
 // how a surface is reached.
 package agent
 

@@ -21,7 +21,7 @@ type Write struct {
 	HasKey bool
 	// Value is JSON: a scalar's value, one element of a list, one entry of a map.
 	Value json.RawMessage
-	// IdemKey is the idempotency key for the record: entry/agent/attempt/ordinal. The
+	// IdemKey is the idempotency key for the record: entry/agent/attempt/field/ordinal. The
 	// caller composes it and recognises a repeated key before it asks.
 	IdemKey string
 }

@@ -39,13 +39,11 @@ const (
 	InvalidRequest Code = "INVALID_REQUEST"
 	InvalidContent Code = "INVALID_CONTENT"
 	TooLarge       Code = "TOO_LARGE"
-	ReservedName   Code = "RESERVED_NAME"
 )
 
 // The codes of the machine (requirements M2 to M10).
 const (
 	MachineField     Code = "MACHINE_FIELD"
-	MachineBoard     Code = "MACHINE_BOARD"
 	NoMachine        Code = "NO_MACHINE"
 	MachineInvalid   Code = "MACHINE_INVALID"
 	MachineDiffers   Code = "MACHINE_DIFFERS"
