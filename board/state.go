@@ -28,6 +28,8 @@ type State struct {
 	keys    map[string]Entry
 	entries map[id.Seq]Entry
 	blobs   map[id.Digest]int64
+	// wrote is where in change.Entries the transaction's own keys are.
+	wrote map[string]int
 
 	change  Change
 	changed bool
@@ -79,6 +81,7 @@ func NewState(ref id.Ref, f Facts) *State {
 // of an earlier transaction are dropped.
 func (s *State) Ask(f Facts) {
 	s.keys, s.entries, s.blobs = f.Keys, f.Entries, f.Blobs
+	clear(s.wrote)
 }
 
 // Found reports whether the board exists.
@@ -146,26 +149,32 @@ func (s *State) Take() (Change, bool) {
 		copied := *run
 		c.Row.Run = &copied
 	}
-	for _, name := range s.dirty.regions {
-		c.Regions = append(c.Regions, *s.regions[name])
-	}
-	for _, name := range s.dirty.agents {
-		if a := s.agents[name]; a != nil {
-			c.Agents = append(c.Agents, *a)
-		}
-	}
-	for _, name := range s.dirty.outbox {
-		if o := s.outbox[name]; o != nil {
-			c.Outbox = append(c.Outbox, *o)
-		}
-	}
+	c.Regions = rows(s.dirty.regions, s.regions)
+	c.Agents = rows(s.dirty.agents, s.agents)
+	c.Outbox = rows(s.dirty.outbox, s.outbox)
 	for _, name := range s.dirty.dropped {
 		if s.outbox[name] == nil {
 			c.DropOutbox = append(c.DropOutbox, name)
 		}
 	}
-	s.change, s.changed, s.dirty = Change{}, false, dirt{}
+	s.change, s.changed = Change{}, false
+	s.dirty = dirt{s.dirty.regions[:0], s.dirty.agents[:0], s.dirty.outbox[:0], s.dirty.dropped[:0]}
+	clear(s.wrote)
 	return c, true
+}
+
+// rows copies the named rows that are there.
+func rows[R any](names []string, all map[string]*R) []R {
+	if len(names) == 0 {
+		return nil
+	}
+	out := make([]R, 0, len(names))
+	for _, name := range names {
+		if r := all[name]; r != nil {
+			out = append(out, *r)
+		}
+	}
+	return out
 }
 
 // Closed counts the runs that closed since the last Take.
@@ -248,10 +257,10 @@ func (s *State) append(env Env, r *Region, writer, key string, content json.RawM
 	s.touchRegion(r.Name)
 	s.change.Entries = append(s.change.Entries, e)
 	if key != "" {
-		if s.keys == nil {
-			s.keys = map[string]Entry{}
+		if s.wrote == nil {
+			s.wrote = map[string]int{}
 		}
-		s.keys[key] = e
+		s.wrote[key] = len(s.change.Entries) - 1
 	}
 	if run := s.row.Run; run != nil {
 		run.Activity = at
@@ -263,9 +272,18 @@ func (s *State) append(env Env, r *Region, writer, key string, content json.RawM
 // digest is what identifies content after it was erased: without the salt, which
 // goes with the content, it cannot be guessed at.
 func digest(salt, content []byte) id.Digest {
-	h := sha256.New()
-	h.Write(salt)
-	h.Write(content)
 	var sum [sha256.Size]byte
-	return id.Digest(hex.EncodeToString(h.Sum(sum[:0])))
+	var short [1024]byte
+	if n := len(salt) + len(content); n <= len(short) {
+		copy(short[copy(short[:], salt):], content)
+		sum = sha256.Sum256(short[:n])
+	} else {
+		h := sha256.New()
+		h.Write(salt)
+		h.Write(content)
+		h.Sum(sum[:0])
+	}
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return id.Digest(text[:])
 }

@@ -76,8 +76,10 @@ func (s *State) proposed(env Env, writer string, p proposed) (*Region, wire.Resu
 	if !s.found {
 		return nil, wire.Result{}, s.unknown()
 	}
-	if first, ok := s.keys[p.key]; ok && p.key != "" {
-		return s.repeat(first, p)
+	if p.key != "" {
+		if first, ok := s.Keyed(p.key); ok {
+			return s.repeat(first, p)
+		}
 	}
 	r, err := s.declared(p.region, p.kind)
 	if err != nil {
@@ -184,8 +186,12 @@ func (s *State) Put(env Env, region, writer, key string, content json.RawMessage
 	return s.append(env, r, writer, key, content, blobs), nil
 }
 
-// Keyed returns the entry that a key wrote, if the transaction asked for the key.
+// Keyed returns the entry that a key wrote, if the transaction asked for the key or
+// wrote it itself.
 func (s *State) Keyed(key string) (Entry, bool) {
+	if i, ok := s.wrote[key]; ok {
+		return s.change.Entries[i], true
+	}
 	e, ok := s.keys[key]
 	return e, ok
 }

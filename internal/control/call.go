@@ -1,7 +1,10 @@
 package control
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/slate-agents/slate/board"
@@ -12,8 +15,8 @@ import (
 // Call is one request to change state. It is data: what it needs to be locked and
 // loaded is known before anything is, and it can be decided again from the start.
 type Call interface {
-	// Wants names the boards to lock and the facts to load. Two calls that may
-	// change the same thing name the same board.
+	// Wants names the boards to lock and the facts to load, each time the same. Two
+	// calls that may change the same thing name the same board.
 	Wants() []board.Want
 	// Decide decides the call on the state that Turn holds. A *refusal.Refusal is an
 	// answer and must leave the state as it was; any other error is a defect, and
@@ -35,20 +38,39 @@ type Area interface {
 // Turn is one call's turn in a batch: it sees every change of the calls before it.
 type Turn struct {
 	board.Env
-	units map[id.Ref]*unit
+	units []*unit // one a want, in order of the boards' names
 	blobs []board.TenantBlob
 	// collect is board.Changes.CollectBlobs.
 	collect time.Time
+	// one is the room for units when there is one.
+	one [1]*unit
+}
+
+// unit finds a board among those that were wanted.
+func (t *Turn) unit(ref id.Ref) *unit {
+	if len(t.units) == 1 && t.units[0].ref == ref {
+		return t.units[0]
+	}
+	i, ok := slices.BinarySearchFunc(t.units, ref, func(u *unit, ref id.Ref) int { return byName(u.ref, ref) })
+	if !ok {
+		panic(fmt.Sprintf("control: a call that did not want board %s asks for it", ref))
+	}
+	return t.units[i]
+}
+
+// byName orders boards as they are locked.
+func byName(a, b id.Ref) int {
+	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Board, b.Board))
 }
 
 // Board returns the state of a board that the call wanted.
-func (t *Turn) Board(ref id.Ref) *board.State { return t.units[ref].board }
+func (t *Turn) Board(ref id.Ref) *board.State { return t.unit(ref).board }
 
 // Area returns an area's state of a board, or nil when the call did not want it.
-func (t *Turn) Area(name string, ref id.Ref) any { return t.units[ref].areas[name] }
+func (t *Turn) Area(name string, ref id.Ref) any { return t.unit(ref).areas[name] }
 
 // SetArea gives a board an area's state that the call made.
-func (t *Turn) SetArea(name string, ref id.Ref, state any) { t.units[ref].setArea(name, state) }
+func (t *Turn) SetArea(name string, ref id.Ref, state any) { t.unit(ref).setArea(name, state) }
 
 // PutBlob stores a value with the call's changes.
 func (t *Turn) PutBlob(tenant id.Tenant, b board.Blob) {

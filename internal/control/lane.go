@@ -36,12 +36,15 @@ func (w *Writer) Do(ctx context.Context, tenant id.Tenant, call Call) (any, Rece
 	if ctx.Err() != nil {
 		return nil, Receipt{}, context.Cause(ctx)
 	}
-	p := &pending{call: call, tenant: tenant}
-	key := w.laneOf(tenant, call.Wants())
+	p := &pending{call: call, tenant: tenant, wants: call.Wants()}
+	key := w.laneOf(tenant, p.wants)
 	w.mu.Lock()
 	l := w.lanes[key]
 	if l == nil {
-		l = &lane{key: key}
+		if l, w.spare = w.spare, nil; l == nil {
+			l = &lane{}
+		}
+		l.key = key
 		w.lanes[key] = l
 		w.mu.Unlock()
 		w.lead(ctx, l, p)
@@ -78,13 +81,14 @@ func (w *Writer) lead(ctx context.Context, l *lane, p *pending) {
 	if err := w.acquire(ctx); err != nil {
 		p.fail(err)
 	} else {
-		w.run(context.WithoutCancel(ctx), w.batch(l, p))
+		w.run(Detached(ctx), w.batch(l, p))
 		w.release()
 	}
 	w.mu.Lock()
 	next := l.queue.pop()
 	if next == nil {
 		delete(w.lanes, l.key)
+		w.spare = l
 	}
 	w.mu.Unlock()
 	if next != nil {
@@ -94,9 +98,13 @@ func (w *Writer) lead(ctx context.Context, l *lane, p *pending) {
 
 // batch is p and those who wait behind it, up to the store's limit.
 func (w *Writer) batch(l *lane, p *pending) []*pending {
-	batch := []*pending{p}
+	p.alone[0] = p
+	batch := p.alone[:]
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if l.queue.length > 0 {
+		batch = append(make([]*pending, 0, min(w.batching.Calls, 1+l.queue.length)), p)
+	}
 	for len(batch) < w.batching.Calls {
 		next := l.queue.pop()
 		if next == nil {
@@ -105,6 +113,14 @@ func (w *Writer) batch(l *lane, p *pending) []*pending {
 		batch = append(batch, next)
 	}
 	return batch
+}
+
+// Detached is ctx without its end: what has begun is finished.
+func Detached(ctx context.Context) context.Context {
+	if ctx.Done() == nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // busyAfter is how long a leader waits for its turn at a store whose transactions

@@ -1,11 +1,15 @@
 package control
 
-import "github.com/slate-agents/slate/id"
+import (
+	"github.com/slate-agents/slate/board"
+	"github.com/slate-agents/slate/id"
+)
 
 // pending is one caller that waits for its call to be decided.
 type pending struct {
 	call   Call
 	tenant id.Tenant
+	wants  []board.Want
 	// turn is sent false when the caller has its answer, and true when it is to lead
 	// its lane's next batch itself.
 	turn chan bool
@@ -13,6 +17,9 @@ type pending struct {
 	answer  any
 	err     error
 	receipt Receipt
+
+	// alone is the room for a batch of one.
+	alone [1]*pending
 }
 
 // fail answers with an error. What the call came to before the failure is void.

@@ -28,6 +28,8 @@ type Writer struct {
 
 	mu    sync.Mutex
 	lanes map[id.Ref]*lane
+	// spare is a lane that nobody waits in, to be used again.
+	spare *lane
 }
 
 // maxHeld is the most boards whose state is held between batches.
@@ -123,7 +125,8 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
 			err = &defect{value: v, stack: debug.Stack()}
 		}
 	}()
-	wants, held := w.wants(batch)
+	turn := &Turn{Env: board.Env{Salt: salt, NewID: id.New}}
+	wants := w.wants(batch, turn)
 	tx, facts, err := w.store.Begin(ctx, wants)
 	if err != nil {
 		return err
@@ -131,10 +134,9 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
 	// After a commit this does nothing.
 	defer tx.Rollback()
 
-	turn := &Turn{units: make(map[id.Ref]*unit, len(wants)),
-		Env: board.Env{Now: tx.Now(), Salt: salt, NewID: id.New}}
-	for i, want := range wants {
-		u := held[i]
+	turn.Now = tx.Now()
+	for i := range wants {
+		want, u := &wants[i], turn.units[i]
 		if u == nil || !facts[i].Same {
 			u = &unit{ref: want.Ref, board: board.NewState(want.Ref, facts[i])}
 		} else {
@@ -154,7 +156,7 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
 			}
 			u.setArea(name, state)
 		}
-		turn.units[want.Ref] = u
+		turn.units[i] = u
 	}
 
 	for _, p := range batch {
@@ -171,8 +173,8 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
 	}
 
 	changes := board.Changes{Blobs: turn.blobs, CollectBlobs: turn.collect}
-	for _, want := range wants {
-		if c, ok := turn.units[want.Ref].board.Take(); ok {
+	for _, u := range turn.units {
+		if c, ok := u.board.Take(); ok {
 			changes.Boards = append(changes.Boards, c)
 		}
 	}
@@ -180,10 +182,9 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
 		if err := tx.Apply(ctx, changes); err != nil {
 			return err
 		}
-		for _, want := range wants {
-			u := turn.units[want.Ref]
+		for _, u := range turn.units {
 			for name, state := range u.areas {
-				if err := w.areas[name].Apply(ctx, tx, want.Ref, state); err != nil {
+				if err := w.areas[name].Apply(ctx, tx, u.ref, state); err != nil {
 					return err
 				}
 			}
@@ -207,19 +208,19 @@ func (w *Writer) decide(turn *Turn, p *pending) (err error) {
 			err = &defect{value: v, stack: debug.Stack()}
 		}
 	}()
-	wants := p.call.Wants()
-	if len(wants) == 0 {
+	if len(p.wants) == 0 {
 		p.answer, p.err = p.call.Decide(turn)
 		return defectOf(p.err)
 	}
-	st := turn.units[wants[0].Ref].board
+	ref := p.wants[0].Ref
+	st := turn.Board(ref)
 	closed, runs := st.Closed(), st.Row().Runs
 	p.answer, p.err = p.call.Decide(turn)
 	if err := defectOf(p.err); err != nil {
 		return err
 	}
 	due, _ := st.Due(turn.Now)
-	p.receipt = Receipt{Ref: wants[0].Ref, Head: st.Head(), Due: due, NextDue: st.Row().Due, Opened: st.Row().Runs > runs}
+	p.receipt = Receipt{Ref: ref, Head: st.Head(), Due: due, NextDue: st.Row().Due, Opened: st.Row().Runs > runs}
 	if st.Closed() > closed {
 		p.receipt.Closed = st.Outcome()
 	}
@@ -228,6 +229,9 @@ func (w *Writer) decide(turn *Turn, p *pending) (err error) {
 
 // defectOf is err unless it is a refusal, which is an answer.
 func defectOf(err error) error {
+	if err == nil {
+		return nil
+	}
 	var r *refusal.Refusal
 	if errors.As(err, &r) {
 		return nil
@@ -236,61 +240,56 @@ func defectOf(err error) error {
 }
 
 // wants merges what the calls of a batch want, one want a board, in order of the
-// boards' names, and takes out the states that are held of them.
-func (w *Writer) wants(batch []*pending) ([]board.Want, []*unit) {
-	if len(batch) == 1 {
-		if own := batch[0].call.Wants(); len(own) == 1 {
-			u := w.cache.take(own[0].Ref)
-			if u != nil {
-				own[0].Have = u.board.Row().Rev
-			}
-			return own, []*unit{u}
+// boards' names, and puts the states that are held of them into the turn.
+func (w *Writer) wants(batch []*pending, turn *Turn) []board.Want {
+	var wants []board.Want
+	if len(batch) == 1 && len(batch[0].wants) == 1 {
+		wants = batch[0].wants
+		turn.units = turn.one[:]
+	} else {
+		wants = merge(batch)
+		turn.units = make([]*unit, len(wants))
+	}
+	for i := range wants {
+		wants[i].Have = 0
+		if u := w.cache.take(wants[i].Ref); u != nil {
+			turn.units[i] = u
+			wants[i].Have = u.board.Row().Rev
 		}
 	}
-	byRef := map[id.Ref]*board.Want{}
+	return wants
+}
+
+// merge makes one want a board of what several calls want, in order of the boards'
+// names.
+func merge(batch []*pending) []board.Want {
+	byRef := map[id.Ref]int{}
+	var wants []board.Want
 	for _, p := range batch {
-		for _, want := range p.call.Wants() {
-			m := byRef[want.Ref]
-			if m == nil {
-				first := want
-				byRef[want.Ref] = &first
+		for _, want := range p.wants {
+			i, ok := byRef[want.Ref]
+			if !ok {
+				byRef[want.Ref] = len(wants)
+				// What is appended must not be written into the call's own.
+				want.Keys, want.Entries = slices.Clip(want.Keys), slices.Clip(want.Entries)
+				want.Blobs, want.Areas = slices.Clip(want.Blobs), slices.Clip(want.Areas)
+				wants = append(wants, want)
 				continue
 			}
+			m := &wants[i]
 			m.Shared = m.Shared && want.Shared
-			m.Keys = append(m.Keys[:len(m.Keys):len(m.Keys)], want.Keys...)
-			m.Entries = append(m.Entries[:len(m.Entries):len(m.Entries)], want.Entries...)
-			m.Blobs = append(m.Blobs[:len(m.Blobs):len(m.Blobs)], want.Blobs...)
+			m.Keys = append(m.Keys, want.Keys...)
+			m.Entries = append(m.Entries, want.Entries...)
+			m.Blobs = append(m.Blobs, want.Blobs...)
 			for _, area := range want.Areas {
 				if !slices.Contains(m.Areas, area) {
-					m.Areas = append(m.Areas[:len(m.Areas):len(m.Areas)], area)
+					m.Areas = append(m.Areas, area)
 				}
 			}
 		}
 	}
-	wants := make([]board.Want, 0, len(byRef))
-	for _, m := range byRef {
-		wants = append(wants, *m)
-	}
-	slices.SortFunc(wants, func(a, b board.Want) int {
-		if a.Ref.Tenant != b.Ref.Tenant {
-			if a.Ref.Tenant < b.Ref.Tenant {
-				return -1
-			}
-			return 1
-		}
-		if a.Ref.Board < b.Ref.Board {
-			return -1
-		}
-		return 1
-	})
-	held := make([]*unit, len(wants))
-	for i := range wants {
-		if u := w.cache.take(wants[i].Ref); u != nil {
-			held[i] = u
-			wants[i].Have = u.board.Row().Rev
-		}
-	}
-	return wants, held
+	slices.SortFunc(wants, func(a, b board.Want) int { return byName(a.Ref, b.Ref) })
+	return wants
 }
 
 // salt returns 16 fresh random bytes.

@@ -151,7 +151,7 @@ func (s *Service) After(ctx context.Context, receipt control.Receipt) {
 }
 
 func (s *Service) after(ctx context.Context, r control.Receipt, c board.Callables) {
-	ctx = context.WithoutCancel(ctx)
+	ctx = control.Detached(ctx)
 	if r.Closed != nil {
 		s.closed(ctx, r.Ref, c, *r.Closed, r.Opened)
 	}
