@@ -102,11 +102,12 @@ func cloneOutcome(o *wire.Outcome) *wire.Outcome {
 	return &c
 }
 
-// cloneChange copies all of a change that is not immutable.
-func cloneChange(c *board.Change) board.Change {
+// cloneChange copies all of a change that is not immutable, into the space given
+// where that is enough.
+func cloneChange(c *board.Change, regions []board.Region, entries []board.Entry) board.Change {
 	k := *c
 	k.Row = keepRow(c.Row)
-	k.Regions = slices.Clone(c.Regions)
+	k.Regions = append(regions[:0], c.Regions...)
 	k.Agents = slices.Clone(c.Agents)
 	for i := range k.Agents {
 		k.Agents[i] = cloneAgent(k.Agents[i])
@@ -116,11 +117,9 @@ func cloneChange(c *board.Change) board.Change {
 		k.Outbox[i] = cloneOutbox(k.Outbox[i])
 	}
 	k.DropOutbox = cloneStrings(c.DropOutbox)
-	if len(c.Entries) > 0 {
-		k.Entries = make([]board.Entry, len(c.Entries))
-		for i := range c.Entries {
-			k.Entries[i] = keepEntry(&c.Entries[i])
-		}
+	k.Entries = slices.Grow(entries[:0], len(c.Entries))
+	for i := range c.Entries {
+		k.Entries = append(k.Entries, keepEntry(&c.Entries[i]))
 	}
 	k.Erase = slices.Clone(c.Erase)
 	for i := range k.Erase {

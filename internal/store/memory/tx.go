@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slate-agents/slate/board"
@@ -34,9 +35,18 @@ type tx struct {
 	collect  time.Time
 
 	// Most transactions hold one board and change it once.
-	oneHold   [1]hold
-	oneChange [1]board.Change
+	oneHold [1]hold
+	stage   *stage
 }
+
+// stage is where a transaction with one change keeps it until it ends.
+type stage struct {
+	change [1]board.Change
+	region [1]board.Region
+	entry  [1]board.Entry
+}
+
+var stages = sync.Pool{New: func() any { return new(stage) }}
 
 var (
 	_ board.Tx        = (*tx)(nil)
@@ -198,8 +208,11 @@ func (t *tx) Apply(_ context.Context, changes board.Changes) error {
 	if t.done {
 		return errDone
 	}
+	var regions []board.Region
+	var entries []board.Entry
 	if t.boards == nil && len(changes.Boards) == 1 {
-		t.boards = t.oneChange[:0]
+		t.stage = stages.Get().(*stage)
+		t.boards, regions, entries = t.stage.change[:0], t.stage.region[:], t.stage.entry[:]
 	}
 	for i := range changes.Boards {
 		c := &changes.Boards[i]
@@ -207,7 +220,7 @@ func (t *tx) Apply(_ context.Context, changes board.Changes) error {
 			t.lost = err
 			return err
 		}
-		t.boards = append(t.boards, cloneChange(c))
+		t.boards = append(t.boards, cloneChange(c, regions, entries))
 	}
 	t.blobs = append(t.blobs, changes.Blobs...)
 	if changes.CollectBlobs.After(t.collect) {
@@ -299,5 +312,10 @@ func (t *tx) end() {
 		t.s.unreserve(h.slot)
 	}
 	t.boards, t.machines, t.blobs = nil, nil, nil
+	if t.stage != nil {
+		*t.stage = stage{}
+		stages.Put(t.stage)
+		t.stage = nil
+	}
 	t.s.gate.Leave()
 }

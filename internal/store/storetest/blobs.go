@@ -9,7 +9,7 @@ import (
 	"github.com/slate-agents/slate/internal/store"
 )
 
-var blobs = []test{
+var blobTests = []test{
 	{name: "a blob comes back under its tenant and digest", run: func(s *suite) {
 		large := string(bytes.Repeat([]byte{0, 1, 2, 3}, 1<<19))
 		for _, value := range []string{"v", large, ""} {

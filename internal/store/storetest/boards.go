@@ -20,7 +20,7 @@ func strange() []string {
 	}
 }
 
-var boards = []test{
+var boardTests = []test{
 	{name: "a row comes back as it was written", run: func(s *suite) {
 		row := board.Row{Ref: ref("a"), Rev: 1, Head: 0, Created: s.instant(1), Latest: s.instant(2), Runs: 7, Due: s.instant(3),
 			Run: &board.Run{Number: 7, OpenedAt: s.instant(4), Idle: 90*time.Second + 1, Activity: s.instant(5), WallAt: s.instant(6)}}

@@ -9,7 +9,7 @@ import (
 	"github.com/slate-agents/slate/wire"
 )
 
-var entries = []test{
+var entryTests = []test{
 	{name: "an entry comes back as it was written", run: func(s *suite) {
 		s.blob("one")
 		s.blob("two")

@@ -11,7 +11,7 @@ import (
 	"github.com/slate-agents/slate/id"
 )
 
-var locks = []test{
+var lockTests = []test{
 	{name: "two transactions on one board follow each other", run: func(s *suite) {
 		s.create(ref("a"))
 		const writers, each = 8, 20

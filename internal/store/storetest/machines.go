@@ -7,7 +7,7 @@ import (
 	"github.com/slate-agents/slate/machine"
 )
 
-var machines = []test{
+var machineTests = []test{
 	{name: "a board without a machine has none", run: func(s *suite) {
 		s.create(ref("a"))
 		s.same("machine", s.machine(ref("a")), store.MachineFacts{})
@@ -75,7 +75,7 @@ var machines = []test{
 	}},
 }
 
-var closing = []test{
+var closingTests = []test{
 	{name: "closing waits for the transaction under way and refuses later calls", run: func(s *suite) {
 		row := s.create(ref("a"))
 		tx, _ := s.begin(ref("a"))

@@ -94,14 +94,14 @@ func Run(t *testing.T, f Factory) {
 		name  string
 		tests []test
 	}{
-		{"transactions", transactions},
-		{"locks", locks},
-		{"boards", boards},
-		{"entries", entries},
-		{"runs", runs},
-		{"blobs", blobs},
-		{"machine", machines},
-		{"closing", closing},
+		{"transactions", transactionTests},
+		{"locks", lockTests},
+		{"boards", boardTests},
+		{"entries", entryTests},
+		{"runs", runTests},
+		{"blobs", blobTests},
+		{"machine", machineTests},
+		{"closing", closingTests},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.tests {

@@ -7,7 +7,7 @@ import (
 	"github.com/slate-agents/slate/wire"
 )
 
-var runs = []test{
+var runTests = []test{
 	{name: "agents are inserted or replaced and come by name", run: func(s *suite) {
 		row := s.create(ref("a"))
 		full := board.Agent{AgentDecl: wire.AgentDecl{Name: "x", Address: "http://x", WritesTo: wire.Only("notes", "more"),

@@ -10,7 +10,7 @@ import (
 	"github.com/slate-agents/slate/wire"
 )
 
-var transactions = []test{
+var transactionTests = []test{
 	{name: "a store has an identity, an epoch and says what it survives", run: func(s *suite) {
 		info, err := s.s.Info(s.ctx)
 		s.ok(err)
