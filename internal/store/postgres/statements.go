@@ -133,3 +133,6 @@ func page(region, order string) string {
 			ORDER BY n.seq ` + order + ` LIMIT $5::bigint) e ON true
 		WHERE t.name = $1::text AND b.name = $2::text ORDER BY e.seq ` + order
 }
+
+// nameStore gives a new store its identity.
+var nameStore = newStatement(`UPDATE store SET identity = $1::text, created = clock_timestamp() WHERE identity = ''`)
