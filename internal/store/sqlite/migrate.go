@@ -32,7 +32,8 @@ const shortWait = 50 * time.Millisecond
 func inspect(path string, newest int64) (int64, error) {
 	// Reading a database that has a log makes SQLite create files beside it. While
 	// there is no log, everything is in the file and can be read as if from a disc.
-	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+	journal := beside(path, "-journal")
+	if !journal && !beside(path, "-wal") {
 		address := uri(path, url.Values{"immutable": {"1"}})
 		have, err := inspectAs(path, newest, address, sqlite.OpenReadOnly|sqlite.OpenURI)
 		if err == nil || refusal.CodeOf(err) == refusal.StoreNewer || refusal.CodeOf(err) == refusal.InvalidRequest {
@@ -40,7 +41,19 @@ func inspect(path string, newest int64) (int64, error) {
 		}
 		// Somebody may have begun to write meanwhile.
 	}
-	return inspectAs(path, newest, path, sqlite.OpenReadOnly)
+	have, err := inspectAs(path, newest, path, sqlite.OpenReadOnly)
+	if journal && refusal.CodeOf(err) == refusal.StoreReadOnly {
+		// Whoever was making or changing the schema died over it: what of it is in the
+		// file has to be taken back before the file says anything.
+		return inspectAs(path, newest, path, sqlite.OpenReadWrite)
+	}
+	return have, err
+}
+
+// beside says whether there may be a file with this ending beside the database.
+func beside(path, ending string) bool {
+	_, err := os.Stat(path + ending)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // uri is a path with parameters in SQLite's form.
