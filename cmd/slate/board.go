@@ -374,6 +374,9 @@ func (c *boardWriteCmd) Run(a *app) error {
 			if res.Written.Repeated {
 				text = fmt.Sprintf("written before, at position %d", res.Written.Seq)
 			}
+			if res.Written.Differs {
+				text += ", with other content: nothing was added"
+			}
 			_, err := fmt.Fprintln(w, text)
 			return err
 		})

@@ -68,7 +68,15 @@ func (e input) Unwrap() error { return e.err }
 
 func badInput(format string, args ...any) error { return input{fmt.Errorf(format, args...)} }
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	// A variable that is set to nothing says nothing.
+	for _, name := range []string{"SLATE_OUTPUT", "SLATE_DATA"} {
+		if os.Getenv(name) == "" {
+			os.Unsetenv(name)
+		}
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 // run is the program with everything it touches as arguments.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {

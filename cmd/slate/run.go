@@ -209,8 +209,9 @@ func printContext(w io.Writer, fields []wire.Field) error {
 			if e.Key != "" {
 				key = "[" + e.Key + "] "
 			}
+			// No field takes null: where it stands, something else stood.
 			value := "[erased]"
-			if e.Value != nil {
+			if string(e.Value) != "null" {
 				value = strings.ReplaceAll(plain(e.Value), "\n", "\n    ")
 			}
 			if _, err := fmt.Fprintf(w, "  %s%s  (%s, position %d)\n", key, value, e.Writer, e.Seq); err != nil {

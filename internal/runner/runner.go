@@ -94,7 +94,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	result, err := r.drive(ctx)
 	result.Joined = opened.Joined
-	r.stop(context.WithoutCancel(ctx), err == nil)
+	r.stop(context.WithoutCancel(ctx), result.End != nil)
 	if told := r.told.follow(context.WithoutCancel(ctx)); err == nil {
 		err = told
 	}

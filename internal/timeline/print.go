@@ -102,11 +102,12 @@ func describe(e Event) (style, text string) {
 		if e.Field != "" {
 			text += " " + e.Field
 		}
+		if e.Text != "" {
+			// First, because a refusal is longer than most lines have room for.
+			text += " [" + cut(e.Text, 60) + "]"
+		}
 		if e.Refusal != nil {
 			text += ": " + e.Refusal.Error()
-		}
-		if e.Text != "" {
-			text += " [" + e.Text + "]"
 		}
 		return yellow, text
 	case Logged:

@@ -1,0 +1,2 @@
+. ./say.sh
+say greeting '"Good day."'
