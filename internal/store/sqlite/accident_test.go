@@ -140,11 +140,11 @@ func TestPlans(t *testing.T) {
 	b := newBench(t, s, "a")
 	b.write(t, 200)
 	for sql, want := range map[string]string{
-		`SELECT * FROM entries WHERE tenant = 1 AND board = 1 AND seq > 5 AND seq <= 9 ORDER BY seq LIMIT 3`:                                                       "entries_seq (tenant=? AND board=? AND seq>? AND seq<?)",
-		`SELECT * FROM entries WHERE tenant = 1 AND board = 1 AND seq > 5 AND seq <= 9 AND region = 'notes' ORDER BY seq DESC LIMIT 3`:                             "entries_region (tenant=? AND board=? AND region=? AND seq>? AND seq<?)",
-		`SELECT * FROM entries WHERE tenant = 1 AND board = 1 AND key = ?`:                                                                                         "entries_key (tenant=? AND board=? AND key=?)",
-		`SELECT * FROM boards b INDEXED BY boards_due CROSS JOIN tenants t ON t.id = b.tenant WHERE b.due IS NOT NULL AND b.due <= 5 ORDER BY b.due, b.id LIMIT 3`: "boards_due (due>? AND due<?)",
-		`DELETE FROM blobs WHERE (tenant, digest) = (SELECT tenant, digest FROM blobs WHERE refs = 0 AND put < 5 LIMIT 1)`:                                         "blobs_unreferenced (put<?)",
+		`SELECT * FROM entries WHERE tenant = 1 AND board = 1 AND seq > 5 AND seq <= 9 ORDER BY seq LIMIT 3`:                           "entries_seq (tenant=? AND board=? AND seq>? AND seq<?)",
+		`SELECT * FROM entries WHERE tenant = 1 AND board = 1 AND seq > 5 AND seq <= 9 AND region = 'notes' ORDER BY seq DESC LIMIT 3`: "entries_region (tenant=? AND board=? AND region=? AND seq>? AND seq<?)",
+		`SELECT * FROM entries WHERE tenant = 1 AND board = 1 AND key = ?`:                                                             "entries_key (tenant=? AND board=? AND key=?)",
+		`SELECT * FROM boards b INDEXED BY boards_due WHERE b.due IS NOT NULL AND b.due <= 5 ORDER BY b.due, b.id LIMIT 3`:             "boards_due (due>? AND due<?)",
+		`DELETE FROM blobs WHERE (tenant, digest) = (SELECT tenant, digest FROM blobs WHERE refs = 0 AND put < 5 LIMIT 1)`:             "blobs_unreferenced (put<?)",
 	} {
 		plan, err := s.Explain(sql)
 		must(t, err)

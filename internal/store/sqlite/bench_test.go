@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -261,4 +262,30 @@ func BenchmarkRead(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkLevelWriteAgainstRaw takes turns with its floor, so that whatever else
+// the machine does falls on both, and reports the medians.
+func BenchmarkLevelWriteAgainstRaw(b *testing.B) {
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprintf("entries=%d", n), func(b *testing.B) {
+			s := open(b, filepath.Join(b.TempDir(), "slate.db"), sqlite.Options{})
+			defer s.Close()
+			ours, floor := newBench(b, s, "a"), newRaw(b)
+			var a, z []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				ours.write(b, n)
+				middle := time.Now()
+				floor.write(b, n)
+				a, z = append(a, middle.Sub(start)), append(z, time.Since(middle))
+			}
+			slices.Sort(a)
+			slices.Sort(z)
+			x, y := float64(a[len(a)/2]), float64(z[len(z)/2])
+			b.ReportMetric(x, "ns/ours")
+			b.ReportMetric(y, "ns/raw")
+			b.ReportMetric(x/y, "ours/raw")
+		})
+	}
 }

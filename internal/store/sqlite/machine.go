@@ -25,9 +25,9 @@ func (t *tx) LoadMachine(_ context.Context, ref id.Ref) (store.MachineFacts, err
 func (c conn) machine(p *place) (store.MachineFacts, error) {
 	var f store.MachineFacts
 	var err error
-	f.Found, err = c.q(`SELECT m.digest, v.content FROM machines m
-		JOIN blobs b ON b.tenant = m.tenant AND b.digest = m.digest JOIN blob_bodies v ON v.id = b.body
-		WHERE m.tenant = ? AND m.board = ?`).int(p.tenant).int(p.board).
+	f.Found, err = c.q(`SELECT digest, (SELECT content FROM blob_bodies WHERE id = (
+			SELECT body FROM blobs b WHERE b.tenant = m.tenant AND b.digest = m.digest))
+		FROM machines m WHERE tenant = ? AND board = ?`).int(p.tenant).int(p.board).
 		one(func(stmt *sqlite.Stmt) { f.Digest, f.Source = readDigest(stmt, 0), content(stmt, 1) })
 	if err != nil || !f.Found {
 		return f, err

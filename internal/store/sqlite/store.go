@@ -113,13 +113,13 @@ func (s *Store) Boards(ctx context.Context, q board.BoardQuery) ([]board.Row, er
 	}
 	var rows []board.Row
 	err := s.read(ctx, "list boards", func(c conn) error {
-		run := c.q(`SELECT ` + rowColumns + `, t.name, b.name FROM boards b JOIN tenants t ON t.id = b.tenant
-			WHERE t.name = ? AND b.name > ? ORDER BY b.name LIMIT ?`)
+		run := c.q(`SELECT ` + rowColumns + `, ?1, b.name FROM boards b
+			WHERE b.tenant = (SELECT id FROM tenants WHERE name = ?1) AND b.name > ?2 ORDER BY b.name LIMIT ?3`)
 		if q.DueBy.IsZero() {
 			run.text(string(q.Tenant)).text(string(q.After)).int(int64(q.Limit))
 		} else {
-			run = c.q(`SELECT ` + rowColumns + `, t.name, b.name FROM boards b INDEXED BY boards_due
-				CROSS JOIN tenants t ON t.id = b.tenant
+			run = c.q(`SELECT ` + rowColumns + `, (SELECT name FROM tenants WHERE id = b.tenant), b.name
+				FROM boards b INDEXED BY boards_due
 				WHERE b.due IS NOT NULL AND b.due <= ? ORDER BY b.due, b.id LIMIT ? OFFSET ?`).
 				int(q.DueBy.UnixMicro()).int(int64(q.Limit)).int(int64(max(q.Offset, 0)))
 		}
@@ -136,8 +136,8 @@ func (s *Store) Boards(ctx context.Context, q board.BoardQuery) ([]board.Row, er
 func (s *Store) Blob(ctx context.Context, tenant id.Tenant, digest id.Digest) ([]byte, error) {
 	var value []byte
 	err := s.read(ctx, "read a blob", func(c conn) error {
-		_, err := c.q(`SELECT v.content FROM tenants t JOIN blobs b ON b.tenant = t.id JOIN blob_bodies v ON v.id = b.body
-			WHERE t.name = ? AND b.digest = ?`).text(string(tenant)).digest(digest).
+		_, err := c.q(`SELECT content FROM blob_bodies WHERE id = (
+				SELECT body FROM blobs WHERE tenant = (SELECT id FROM tenants WHERE name = ?) AND digest = ?)`).text(string(tenant)).digest(digest).
 			one(func(stmt *sqlite.Stmt) {
 				value = make([]byte, stmt.ColumnLen(0))
 				stmt.ColumnBytes(0, value)

@@ -43,13 +43,13 @@ CREATE TABLE boards (
     run_activity INTEGER,
     run_wall     INTEGER,
     due          INTEGER,
-    UNIQUE (tenant, name),
-    UNIQUE (tenant, id),
     CHECK ((run_number IS NULL) = (run_idle IS NULL)),
     CHECK (run_number IS NOT NULL OR (run_opened IS NULL AND run_activity IS NULL AND run_wall IS NULL)),
     CHECK (run_number IS NULL OR run_number <= runs)
 ) STRICT;
 
+CREATE UNIQUE INDEX boards_name ON boards (tenant, name);
+CREATE UNIQUE INDEX boards_id ON boards (tenant, id);
 CREATE INDEX boards_due ON boards (due) WHERE due IS NOT NULL;
 
 CREATE TABLE regions (
