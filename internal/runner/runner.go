@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/slate-agents/slate/agent"
@@ -282,12 +283,13 @@ func unless(err error, codes ...refusal.Code) error {
 // maxFailure is how much of an agent's error goes on the record, in bytes.
 const maxFailure = 1000
 
+// failure is an error as the record keeps it: text that every store takes.
 func failure(err error) string {
 	text := err.Error()
 	if len(text) > maxFailure {
-		text = text[:maxFailure] + "…"
+		text = strings.ToValidUTF8(text[:maxFailure], "") + "…"
 	}
-	return text
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // parting is how long bodies may take to leave by themselves once the machine has
