@@ -59,7 +59,9 @@ func TestFailures(t *testing.T) {
 		o := s.options(map[string]agent.Body{"helper": idle, "lead": attempts(
 			func(context.Context, *wire.Summons, agent.Surface) error { return errors.New("out of strength") },
 			func(context.Context, *wire.Summons, agent.Surface) error { panic("out of mind") },
-			func(context.Context, *wire.Summons, agent.Surface) error { return errors.New("x" + strings.Repeat("é", 5000)) },
+			func(context.Context, *wire.Summons, agent.Surface) error {
+				return errors.New("x" + strings.Repeat("é", 5000))
+			},
 			func(context.Context, *wire.Summons, agent.Surface) error { return context.DeadlineExceeded },
 			func(context.Context, *wire.Summons, agent.Surface) error { return errors.New("\xff\x00") },
 		)})
@@ -142,9 +144,10 @@ func TestWritersDoNotHoldTheMachine(t *testing.T) {
 // its agent is asked anew, and what it writes is refused.
 func TestSuperseded(t *testing.T) {
 	play(t, pair, func(s *scene) {
-		stale := make(chan error, 1)
+		stale, written := make(chan error, 1), make(chan struct{})
 		helper := func(ctx context.Context, sum *wire.Summons, b agent.Surface) error {
 			if sum.Entry > 1 {
+				defer close(written)
 				return says("notes", "new")(ctx, sum, b)
 			}
 			<-ctx.Done()
@@ -161,6 +164,7 @@ func TestSuperseded(t *testing.T) {
 			if refusal.CodeOf(err) != refusal.StaleSummons {
 				t.Errorf("the old helper's write: %v", err)
 			}
+			<-written
 			return says("answer", "done")(ctx, sum, b)
 		}
 		s.terminal(s.run(s.options(map[string]agent.Body{"lead": lead, "helper": helper})))
@@ -169,7 +173,7 @@ func TestSuperseded(t *testing.T) {
 			t.Errorf("%+v", refused)
 		}
 		wrote := s.of("helper", timeline.Wrote)
-		if len(wrote) > 1 || len(wrote) == 1 && string(wrote[0].Value) != `"new"` {
+		if len(wrote) != 1 || string(wrote[0].Value) != `"new"` {
 			t.Errorf("%+v", wrote)
 		}
 	})
