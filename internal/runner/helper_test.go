@@ -10,8 +10,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/slate-agents/slate"
 	"github.com/slate-agents/slate/agent"
+	"github.com/slate-agents/slate/id"
+	"github.com/slate-agents/slate/internal/control"
+	"github.com/slate-agents/slate/internal/control/boards"
+	"github.com/slate-agents/slate/internal/control/machines"
+	"github.com/slate-agents/slate/internal/runner"
+	"github.com/slate-agents/slate/internal/store/memory"
 	"github.com/slate-agents/slate/internal/timeline"
 	"github.com/slate-agents/slate/machine"
 	"github.com/slate-agents/slate/wire"
@@ -46,14 +51,18 @@ fsm:
   policy: { maxIterations: 3, maxExchangesPerStage: 20, maxExchangesPerAgentPerStage: 5, checkpointEvery: 2 }
 `
 
+// operator is on whose behalf the runs are made.
+var operator = control.Principal{Tenant: id.DefaultTenant, Name: "operator"}
+
 // scene is a system in memory under a clock that the test alone moves.
 type scene struct {
-	t   *testing.T
-	sys *slate.System
-	def *machine.Definition
+	t        *testing.T
+	boards   *boards.Service
+	machines *machines.Service
+	def      *machine.Definition
 
 	mu     sync.Mutex
-	events []slate.Event
+	events []timeline.Event
 }
 
 // play runs a test in a bubble, with a machine loaded before time stands still.
@@ -64,50 +73,59 @@ func play(t *testing.T, document string, do func(s *scene)) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		sys, err := slate.Memory(t.Context(), slate.Options{})
+		st := memory.New(memory.Options{})
+		area := machines.NewArea()
+		w := control.NewWriter(st, area)
+		b, err := boards.New(t.Context(), w, boards.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		sweeping, stop := context.WithCancel(t.Context())
+		var swept sync.WaitGroup
+		swept.Go(func() { b.RunSweeper(sweeping) })
 		defer func() {
-			if err := sys.Close(); err != nil {
+			stop()
+			swept.Wait()
+			if err := st.Close(); err != nil {
 				t.Error(err)
 			}
 		}()
-		do(&scene{t: t, sys: sys, def: def})
+		do(&scene{t: t, boards: b, machines: machines.New(w, b, area), def: def})
 	})
 }
 
-// options are a run's, its timeline kept.
-func (s *scene) options(bodies map[string]agent.Body) slate.RunOptions {
-	o := slate.RunOptions{Machine: s.def, Agents: map[string]slate.Agent{}, Observe: func(e slate.Event) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.events = append(s.events, e)
-	}}
+// config is a run's, its timeline kept.
+func (s *scene) config(bodies map[string]agent.Body) runner.Config {
+	c := runner.Config{Boards: s.boards, Machines: s.machines, Principal: operator, Board: "pair", Definition: s.def,
+		Agents: map[string]runner.Agent{}, Holder: "test", Observe: func(e timeline.Event) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.events = append(s.events, e)
+		}}
 	for name, body := range bodies {
-		o.Agents[name] = slate.Agent{Body: body}
+		c.Agents[name] = runner.Agent{Body: body}
 	}
-	return o
+	return c
 }
 
 // run runs a machine to its end and fails the test on an error.
-func (s *scene) run(o slate.RunOptions) slate.RunResult {
+func (s *scene) run(c runner.Config) runner.Result {
 	s.t.Helper()
-	result, err := s.sys.RunMachine(s.t.Context(), o)
+	result, err := runner.Run(s.t.Context(), c)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.sys.Board("pair").Verify(s.t.Context()); err != nil {
+	if _, err := s.machines.Verify(s.t.Context(), operator, "pair"); err != nil {
 		s.t.Error(err)
 	}
 	return result
 }
 
 // of are the events of the kinds that an agent has a part in.
-func (s *scene) of(name string, kinds ...timeline.Kind) []slate.Event {
+func (s *scene) of(name string, kinds ...timeline.Kind) []timeline.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []slate.Event
+	var out []timeline.Event
 	for _, e := range s.events {
 		if e.Agent == name && slices.Contains(kinds, e.Kind) {
 			out = append(out, e)
@@ -117,7 +135,7 @@ func (s *scene) of(name string, kinds ...timeline.Kind) []slate.Event {
 }
 
 // terminal fails the test unless the machine ended well.
-func (s *scene) terminal(r slate.RunResult) {
+func (s *scene) terminal(r runner.Result) {
 	s.t.Helper()
 	if r.End == nil || !r.End.Terminal || r.End.State != "end" || r.Outcome == nil || r.Outcome.Kind != wire.Settled || !r.Outcome.Complete {
 		s.t.Errorf("%+v, %+v", r.End, r.Outcome)
@@ -154,7 +172,7 @@ func attempts(bodies ...agent.Body) agent.Body {
 }
 
 // gaps are the times between the events.
-func gaps(events []slate.Event) []time.Duration {
+func gaps(events []timeline.Event) []time.Duration {
 	var out []time.Duration
 	for i := 1; i < len(events); i++ {
 		out = append(out, events[i].At.Sub(events[i-1].At))

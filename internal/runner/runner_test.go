@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/slate-agents/slate"
 	"github.com/slate-agents/slate/agent"
+	"github.com/slate-agents/slate/internal/runner"
 	"github.com/slate-agents/slate/internal/timeline"
 	"github.com/slate-agents/slate/machine"
 	"github.com/slate-agents/slate/refusal"
@@ -20,12 +20,12 @@ import (
 func TestRun(t *testing.T) {
 	play(t, pair, func(s *scene) {
 		begin := time.Now()
-		r := s.run(s.options(map[string]agent.Body{"lead": says("answer", "done"), "helper": idle}))
+		r := s.run(s.config(map[string]agent.Body{"lead": says("answer", "done"), "helper": idle}))
 		s.terminal(r)
-		if r.Joined || r.Board != "pair" || time.Since(begin) != 0 {
+		if r.Joined || time.Since(begin) != 0 {
 			t.Errorf("%+v after %s", r, time.Since(begin))
 		}
-		again := s.run(s.options(map[string]agent.Body{"lead": waits(nil), "helper": waits(nil)}))
+		again := s.run(s.config(map[string]agent.Body{"lead": waits(nil), "helper": waits(nil)}))
 		s.terminal(again)
 		if !again.Joined {
 			t.Errorf("%+v", again)
@@ -37,8 +37,8 @@ func TestRun(t *testing.T) {
 // its backoff.
 func TestTimeout(t *testing.T) {
 	play(t, pair, func(s *scene) {
-		o := s.options(map[string]agent.Body{"lead": attempts(waits(nil), waits(nil), says("answer", "done")), "helper": idle})
-		o.Agents["lead"] = slate.Agent{Body: o.Agents["lead"].Body, Timeout: 30 * time.Second}
+		o := s.config(map[string]agent.Body{"lead": attempts(waits(nil), waits(nil), says("answer", "done")), "helper": idle})
+		o.Agents["lead"] = runner.Agent{Body: o.Agents["lead"].Body, Timeout: 30 * time.Second}
 		s.terminal(s.run(o))
 		failed := s.of("lead", timeline.Failed)
 		if len(failed) != 2 || !strings.HasPrefix(failed[0].Reason, "no answer within 30s: ") {
@@ -56,7 +56,7 @@ func TestTimeout(t *testing.T) {
 // at the bound.
 func TestFailures(t *testing.T) {
 	play(t, pair, func(s *scene) {
-		o := s.options(map[string]agent.Body{"helper": idle, "lead": attempts(
+		o := s.config(map[string]agent.Body{"helper": idle, "lead": attempts(
 			func(context.Context, *wire.Summons, agent.Surface) error { return errors.New("out of strength") },
 			func(context.Context, *wire.Summons, agent.Surface) error { panic("out of mind") },
 			func(context.Context, *wire.Summons, agent.Surface) error {
@@ -90,7 +90,7 @@ func TestFailures(t *testing.T) {
 func TestUnmet(t *testing.T) {
 	play(t, pair, func(s *scene) {
 		begin := time.Now()
-		r := s.run(s.options(map[string]agent.Body{"lead": idle, "helper": idle}))
+		r := s.run(s.config(map[string]agent.Body{"lead": idle, "helper": idle}))
 		if r.End == nil || r.End.Reason != machine.ReasonExchangesPerAgentStage {
 			t.Errorf("%+v", r.End)
 		}
@@ -125,7 +125,7 @@ func TestWritersDoNotHoldTheMachine(t *testing.T) {
 			}
 			return waits(ended)(ctx, sum, b)
 		}
-		s.terminal(s.run(s.options(map[string]agent.Body{"lead": lingers, "helper": waits(ended)})))
+		s.terminal(s.run(s.config(map[string]agent.Body{"lead": lingers, "helper": waits(ended)})))
 		if d := time.Since(begin); d != 2*time.Second {
 			t.Errorf("it took %s", d)
 		}
@@ -167,7 +167,7 @@ func TestSuperseded(t *testing.T) {
 			<-written
 			return says("answer", "done")(ctx, sum, b)
 		}
-		s.terminal(s.run(s.options(map[string]agent.Body{"lead": lead, "helper": helper})))
+		s.terminal(s.run(s.config(map[string]agent.Body{"lead": lead, "helper": helper})))
 		refused := s.of("helper", timeline.Refused)
 		if len(refused) != 1 || refused[0].Field != "notes" || refused[0].Refusal.Code != refusal.StaleSummons {
 			t.Errorf("%+v", refused)
@@ -192,7 +192,7 @@ func TestInterrupted(t *testing.T) {
 			return waits(ended)(ctx, sum, b)
 		}
 		go func() {
-			_, err := s.sys.RunMachine(ctx, s.options(map[string]agent.Body{"lead": lead, "helper": waits(ended)}))
+			_, err := runner.Run(ctx, s.config(map[string]agent.Body{"lead": lead, "helper": waits(ended)}))
 			done <- err
 		}()
 		synctest.Wait()
@@ -204,7 +204,7 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%d bodies were ended", len(ended))
 		}
 		begin := time.Now()
-		r := s.run(s.options(map[string]agent.Body{"helper": idle, "lead": func(ctx context.Context, sum *wire.Summons, b agent.Surface) error {
+		r := s.run(s.config(map[string]agent.Body{"helper": idle, "lead": func(ctx context.Context, sum *wire.Summons, b agent.Surface) error {
 			second = sum
 			return says("answer", "done")(ctx, sum, b)
 		}}))
@@ -239,13 +239,13 @@ func TestLeaseExpires(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(s.t.Context())
 			go func() {
-				_, err := s.sys.RunMachine(ctx, s.options(map[string]agent.Body{"lead": hangs, "helper": idle}))
+				_, err := runner.Run(ctx, s.config(map[string]agent.Body{"lead": hangs, "helper": idle}))
 				done <- err
 			}()
 			synctest.Wait()
 			cancel() // from here on nobody settles or gives back
 
-			o := s.options(map[string]agent.Body{"helper": idle, "lead": func(ctx context.Context, sum *wire.Summons, b agent.Surface) error {
+			o := s.config(map[string]agent.Body{"helper": idle, "lead": func(ctx context.Context, sum *wire.Summons, b agent.Surface) error {
 				if sum.Attempt != 1 || sum.Entry != old.Entry || sum.Generation <= old.Generation {
 					t.Errorf("old %+v, new %+v", old, sum)
 				}
@@ -288,7 +288,7 @@ func TestLimits(t *testing.T) {
 			play(t, pair, func(s *scene) {
 				begin := time.Now()
 				ended := make(chan error, 2)
-				o := s.options(map[string]agent.Body{"lead": waits(ended), "helper": waits(ended)})
+				o := s.config(map[string]agent.Body{"lead": waits(ended), "helper": waits(ended)})
 				o.Limits = c.limits
 				r := s.run(o)
 				if r.End != nil || r.Outcome == nil || r.Outcome.Kind != c.kind || r.Outcome.Complete {
@@ -309,19 +309,18 @@ func TestEndedFromOutside(t *testing.T) {
 		play(t, pair, func(s *scene) {
 			begin := time.Now()
 			done := make(chan error, 1)
-			var r slate.RunResult
+			var r runner.Result
 			go func() {
 				var err error
-				r, err = s.sys.RunMachine(s.t.Context(), s.options(map[string]agent.Body{"lead": waits(nil), "helper": waits(nil)}))
+				r, err = runner.Run(s.t.Context(), s.config(map[string]agent.Body{"lead": waits(nil), "helper": waits(nil)}))
 				done <- err
 			}()
 			synctest.Wait()
-			b := s.sys.Board("pair")
-			if _, err := b.Abort(s.t.Context(), "operator", "enough"); err != nil {
+			if _, err := s.boards.Abort(s.t.Context(), operator, "pair", "enough"); err != nil {
 				t.Fatal(err)
 			}
 			if deleted {
-				if err := b.Delete(s.t.Context()); err != nil {
+				if err := s.boards.Delete(s.t.Context(), operator, "pair"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -341,11 +340,11 @@ func TestEndedFromOutside(t *testing.T) {
 
 func TestNobodyAnswers(t *testing.T) {
 	play(t, pair, func(s *scene) {
-		_, err := s.sys.RunMachine(s.t.Context(), s.options(map[string]agent.Body{"helper": idle}))
+		_, err := runner.Run(s.t.Context(), s.config(map[string]agent.Body{"helper": idle}))
 		if refusal.CodeOf(err) != refusal.UnknownAgent || !strings.Contains(err.Error(), "nobody answers for: lead") {
 			t.Errorf("%v", err)
 		}
-		if _, err := s.sys.Board("pair").Show(s.t.Context()); refusal.CodeOf(err) != refusal.UnknownBoard {
+		if _, err := s.boards.Show(s.t.Context(), operator, "pair"); refusal.CodeOf(err) != refusal.UnknownBoard {
 			t.Errorf("a board was made: %v", err)
 		}
 	})
@@ -361,16 +360,25 @@ func TestTimelineIsTheRecord(t *testing.T) {
 			}
 			return says("answer", "done")(ctx, sum, b)
 		}
-		s.terminal(s.run(s.options(map[string]agent.Body{"lead": lead, "helper": says("notes", "one")})))
-		var live, kept []slate.Event
+		s.terminal(s.run(s.config(map[string]agent.Body{"lead": lead, "helper": says("notes", "one")})))
+		var live, kept []timeline.Event
 		for _, e := range s.events {
 			if e.Seq > 0 {
 				live = append(live, e)
 			}
 		}
-		err := s.sys.Board("pair").Timeline(s.t.Context(), func(e slate.Event) error { kept = append(kept, e); return nil })
-		if err != nil || len(live) != len(kept) {
-			t.Fatalf("%d events live, %d kept, %v", len(live), len(kept), err)
+		page, err := s.boards.Changes(s.t.Context(), operator, "pair", wire.Page{Limit: wire.MaxPage})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := timeline.NewReader()
+		for _, entry := range page.Entries {
+			if e, ok := reader.Read(entry); ok {
+				kept = append(kept, e)
+			}
+		}
+		if len(live) != len(kept) || len(live) == 0 {
+			t.Fatalf("%d events live, %d kept", len(live), len(kept))
 		}
 		round := 0
 		for i := range live {
