@@ -89,8 +89,12 @@ func inspectAs(path string, newest int64, address string, mode sqlite.OpenFlags)
 	var written, readable int64
 	found, err := c.q(`SELECT written_by, readable_by FROM store`).
 		one(func(stmt *sqlite.Stmt) { written, readable = stmt.ColumnInt64(0), stmt.ColumnInt64(1) })
-	if err != nil || !found {
+	if err != nil {
 		return 0, inspectFailed(path, err)
+	}
+	if !found {
+		return 0, refusal.New(refusal.StoreDamaged, path, "the database %s does not say which schema it has", path).
+			WithFix("restore a backup")
 	}
 	if readable > newest {
 		return 0, refusal.New(refusal.StoreNewer, path,

@@ -151,21 +151,33 @@ func (s *Store) connect(mode sqlite.OpenFlags) (conn, error) {
 }
 
 // prepare makes the writer's connection what the package promises and gives a new
-// file its identity.
+// file its identity. Another process that opens the same file, or migrates it, can
+// be in the way of every step.
 func (s *Store) prepare(ctx context.Context) error {
+	s.writer.SetBusyTimeout(shortWait)
+	err := insist(ctx, s.patience, func() error {
+		err := s.setUp()
+		if !s.writer.AutocommitEnabled() {
+			s.writer.exec(`ROLLBACK`)
+		}
+		return s.translate("open", err)
+	})
+	// From here on the writer's waiting is done by immediate, which minds contexts.
+	s.writer.SetBusyTimeout(0)
+	return err
+}
+
+func (s *Store) setUp() error {
 	c := s.writer
 	// A file that cannot be written is opened all the same, for reading: ask.
-	if err := s.immediate(ctx, c); err != nil {
+	if err := c.exec(`BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
 	if err := c.exec(`ROLLBACK`); err != nil {
-		return s.translate("open", err)
+		return err
 	}
 	var mode string
-	err := insist(ctx, s.patience, func() error {
-		_, err := c.q(`PRAGMA journal_mode = WAL`).one(func(stmt *sqlite.Stmt) { mode = stmt.ColumnText(0) })
-		return s.translate("open", err)
-	})
+	_, err := c.q(`PRAGMA journal_mode = WAL`).one(func(stmt *sqlite.Stmt) { mode = stmt.ColumnText(0) })
 	if err != nil {
 		return err
 	}
@@ -180,30 +192,23 @@ func (s *Store) prepare(ctx context.Context) error {
 		`PRAGMA cache_size = -8192`,
 	} {
 		if err := c.q(pragma).rows(func(*sqlite.Stmt) error { return nil }); err != nil {
-			return s.translate("open", err)
+			return err
 		}
 	}
-	// From here on the writer's waiting is done by immediate, which minds contexts.
-	c.SetBusyTimeout(0)
 	var identity string
-	if _, err := c.q(`SELECT identity FROM store`).one(func(stmt *sqlite.Stmt) { identity = stmt.ColumnText(0) }); err != nil {
-		return s.translate("open", err)
+	_, err = c.q(`SELECT identity FROM store`).one(func(stmt *sqlite.Stmt) { identity = stmt.ColumnText(0) })
+	if err != nil || identity != "" {
+		return err
 	}
-	if identity != "" {
-		return nil
-	}
-	if err := s.immediate(ctx, c); err != nil {
+	if err := c.exec(`BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
 	// Another process may have been faster; its identity stands.
 	err = c.q(`UPDATE store SET identity = ?, created = ? WHERE identity = ''`).text(id.New()).int(s.now().UnixMicro()).run()
-	if err == nil {
-		err = c.exec(`COMMIT`)
+	if err != nil {
+		return err
 	}
-	if err != nil && !c.AutocommitEnabled() {
-		c.exec(`ROLLBACK`)
-	}
-	return s.translate("open", err)
+	return c.exec(`COMMIT`)
 }
 
 // Close waits for the calls under way, moves what is in the log into the file and
