@@ -103,18 +103,29 @@ func (s *Store) Dead() bool {
 	return s.dead
 }
 
-// Calls is how many calls were made, and Kept how many commits took effect.
-func (s *Store) Calls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.n
-}
-
 // Kept is how many commits took effect, whatever they were answered.
 func (s *Store) Kept() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kept
+}
+
+// Held are the boards of the transactions under way.
+func (s *Store) Held() []id.Ref {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []id.Ref
+	for t := range s.begun {
+		out = append(out, t.refs...)
+	}
+	return out
+}
+
+// Under is how many transactions are under way.
+func (s *Store) Under() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.begun)
 }
 
 // traced is how many lines of trace are held.
@@ -260,6 +271,12 @@ func (s *Store) Entries(ctx context.Context, ref id.Ref, q board.EntryQuery) ([]
 // Boards is board.Store.Boards.
 func (s *Store) Boards(ctx context.Context, q board.BoardQuery) ([]board.Row, error) {
 	return read(s, Boards, nil, func() ([]board.Row, error) { return s.inner.Boards(ctx, q) })
+}
+
+// SetEpoch is passed on: whoever opens a store calls it, before there is a process
+// to have faults.
+func (s *Store) SetEpoch(ctx context.Context, epoch id.Epoch) error {
+	return s.inner.SetEpoch(ctx, epoch)
 }
 
 // Blob is board.Store.Blob.
