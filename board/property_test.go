@@ -357,7 +357,11 @@ func property(t *rapid.T) {
 
 // TestAnySequenceOfCallsComesToWhatTheModelSays also holds that a State that is
 // kept decides and changes exactly what one read anew would.
-func TestAnySequenceOfCallsComesToWhatTheModelSays(t *testing.T) { rapid.Check(t, property) }
+func TestAnySequenceOfCallsComesToWhatTheModelSays(t *testing.T) {
+	for range 15 {
+		rapid.Check(t, property)
+	}
+}
 
 func FuzzDecider(f *testing.F) { f.Fuzz(rapid.MakeFuzz(property)) }
 

@@ -181,6 +181,27 @@ var limits = []sentence{
 		equal(t, "closed", r.sweep().Closed, 1)
 		equal(t, "position", r.closed(wire.Settled).Seq, 1)
 	}},
+	{"a predicate that judged an older position neither closes a run that is overdue again nor starts its limit anew", func(t *testing.T, r *rig) {
+		complete := true
+		r.calls.Termination = func(_ context.Context, b wire.BoardState) bool {
+			if b.Head == 2 {
+				return true
+			}
+			r.level("a", "facts", `"a write while the predicate looks"`)
+			r.clock.move(time.Minute)
+			return complete
+		}
+		r.idle()
+		for ; complete || r.show().Head < 2; complete = false {
+			r.clock.move(time.Minute)
+			written := r.clock.now()
+			if r.sweep().Closed != 0 {
+				t.Fatal("closed by a judgement of an older position")
+			}
+			equal(t, "idle limit", r.show().Run.IdleAt, written.Add(time.Minute))
+		}
+		equal(t, "closed", r.sweep().Closed, 1)
+	}},
 	{"while a process holds a predicate, its writes do not close the run by the idle limit", func(t *testing.T, r *rig) {
 		r.calls.Termination = func(context.Context, wire.BoardState) bool { return true }
 		r.idle()

@@ -140,6 +140,17 @@ var outbox = []sentence{
 			t.Fatalf("%+v", f.Outbox)
 		}
 	}},
+	{"a settled claim leaves no row when nothing has come since", func(t *testing.T, r *rig) {
+		r.create(wire.AgentDecl{Name: "watcher"})
+		r.set("a", "window")
+		c := r.claim(time.Minute)
+		r.decide(func(st *board.State, env board.Env) {
+			st.Settle(env, board.Settlement{Agent: "watcher", Claim: c[0].Claim})
+		})
+		if f := r.facts(); len(f.Outbox) != 0 || !f.Row.Due.IsZero() {
+			t.Fatalf("%+v, due %v", f.Outbox, f.Row.Due)
+		}
+	}},
 	{"what became due while a range was in flight is sent when it is settled", func(t *testing.T, r *rig) {
 		r.create(wire.AgentDecl{Name: "watcher"})
 		r.set("a", "window")
