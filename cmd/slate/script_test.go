@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 			"await": awaitCmd,
 			"board": boardCmdOf,
 			"holds": holdsCmd,
+			"alter": alterCmd,
 		},
 	})
 }
@@ -141,4 +142,16 @@ func holdsCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if !slices.Equal(got, args[1:]) {
 		ts.Fatalf("%s has %v, want %v", args[0], got, args[1:])
 	}
+}
+
+// alterCmd replaces text in a file by text of the same length: alter FILE OLD NEW.
+func alterCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 || len(args[1]) != len(args[2]) {
+		ts.Fatalf("usage: alter FILE OLD NEW, with OLD and NEW of one length")
+	}
+	text := ts.ReadFile(args[0])
+	if strings.Count(text, args[1]) != 1 {
+		ts.Fatalf("%s has %q %d times", args[0], args[1], strings.Count(text, args[1]))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, args[1], args[2], 1)), 0o600))
 }
