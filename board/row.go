@@ -53,6 +53,16 @@ func (r *Run) IdleAt() time.Time {
 	return r.Activity.Add(r.Idle)
 }
 
+// Closes is when the earlier of the run's limits passes, as it stands, or zero when
+// it has none.
+func (r *Run) Closes() time.Time {
+	idle := r.IdleAt()
+	if r == nil || r.WallAt.IsZero() || !idle.IsZero() && idle.Before(r.WallAt) {
+		return idle
+	}
+	return r.WallAt
+}
+
 // Region is a region's row: what the world sees of it, and who wrote last.
 type Region struct {
 	wire.Region

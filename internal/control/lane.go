@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	"github.com/slate-agents/slate/board"
@@ -81,7 +82,14 @@ func (w *Writer) lead(ctx context.Context, l *lane, p *pending) {
 	if err := w.acquire(ctx); err != nil {
 		p.fail(err)
 	} else {
-		w.run(Detached(ctx), w.batch(l, p))
+		if w.crowded.Load() {
+			// Those who were answered just now and come again are let in line first; else
+			// the quickest of them would have a transaction for itself, every other time.
+			runtime.Gosched()
+		}
+		batch := w.batch(l, p)
+		w.crowded.Store(len(batch) > 1)
+		w.run(Detached(ctx), batch)
 		w.release()
 	}
 	w.mu.Lock()

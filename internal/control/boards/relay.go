@@ -11,7 +11,6 @@ import (
 	"github.com/slate-agents/slate/board"
 	"github.com/slate-agents/slate/id"
 	"github.com/slate-agents/slate/refusal"
-	"github.com/slate-agents/slate/wire"
 )
 
 // How a notification is sent.
@@ -82,8 +81,18 @@ func (s *Service) relayOnce(ctx context.Context, ref id.Ref, c board.Callables) 
 		settled = append(settled, s.send(ctx, ref, c, n))
 	}
 	_, receipt, err = s.w.Do(ctx, ref.Tenant, settle{target{ref: ref}, settled})
-	s.nudge(receipt.NextDue)
+	if !receipt.Due {
+		s.nudge(receipt.NextDue)
+	}
 	return receipt.Due, err
+}
+
+// atWork reports whether a relay of this process is at work on a board.
+func (s *Service) atWork(ref id.Ref) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, at := s.relaying[ref]
+	return at
 }
 
 // send tells one agent and says how the claim ends.
@@ -154,16 +163,21 @@ func (s *Service) sweep(ctx context.Context) (Swept, int, error) {
 		failed = append(failed, fmt.Errorf("collecting blobs: %w", err))
 	}
 	// A board that stays due because this process cannot serve it is passed over, so
-	// that it does not hide those behind it.
-	stay := 0
+	// that it does not hide those behind it. One that a relay is at work on is left to
+	// that relay, unless its run is to be closed.
+	stay, atWork := 0, 0
 	for done.Boards < maxSwept {
-		rows, err := s.w.Store().Boards(ctx, board.BoardQuery{DueBy: now, Offset: stay, Limit: sweepPage})
+		rows, err := s.w.Store().Boards(ctx, board.BoardQuery{DueBy: now, Offset: stay + atWork, Limit: sweepPage})
 		if err != nil || len(rows) == 0 {
 			return done, stay, errors.Join(append(failed, err)...)
 		}
 		for _, row := range rows {
 			if err := ctx.Err(); err != nil {
 				return done, stay, err
+			}
+			if closes := row.Run.Closes(); s.atWork(row.Ref) && (closes.IsZero() || closes.After(now)) {
+				atWork++
+				continue
 			}
 			closed, due, err := s.sweepBoard(ctx, row.Ref, now)
 			if err != nil {
@@ -209,25 +223,19 @@ func (s *Service) sweepBoard(ctx context.Context, ref id.Ref, now time.Time) (cl
 	}()
 	c := s.callablesOf(ref)
 	s.Relay(ctx, ref)
-	o, err := s.expire(ctx, ref, c)
-	if err != nil {
-		return false, false, err
-	}
-	f, err := s.w.Store().Look(ctx, board.Want{Ref: ref})
-	if err != nil {
-		return false, false, err
-	}
-	return o != nil, f.Found && !f.Row.Due.IsZero() && !f.Row.Due.After(now), nil
+	closed, next, err := s.expire(ctx, ref, c)
+	return closed, err == nil && !next.IsZero() && !next.After(now), err
 }
 
 // expire closes the run if a limit has passed, after asking the termination
-// predicate about the position it will judge.
-func (s *Service) expire(ctx context.Context, ref id.Ref, c board.Callables) (*wire.Outcome, error) {
+// predicate about the position it will judge. It reports whether it did, and when
+// there is something to do on the board next; zero means never.
+func (s *Service) expire(ctx context.Context, ref id.Ref, c board.Callables) (closed bool, next time.Time, err error) {
 	var judgement *board.Judgement
 	if c.Termination != nil {
 		f, err := s.w.Store().Look(ctx, board.Want{Ref: ref})
 		if err != nil || !f.Found {
-			return nil, err
+			return false, next, err
 		}
 		judgement = &board.Judgement{Judged: -1}
 		st := board.NewState(ref, f)
@@ -235,17 +243,17 @@ func (s *Service) expire(ctx context.Context, ref id.Ref, c board.Callables) (*w
 			*judgement = board.Judgement{Judged: f.Row.Head, Complete: c.Termination(ctx, st.View())}
 		}
 	}
-	answer, receipt, err := s.w.Do(ctx, ref.Tenant, expire{s.target(ref, c), judgement})
+	_, receipt, err := s.w.Do(ctx, ref.Tenant, expire{s.target(ref, c), judgement})
 	if refusal.CodeOf(err) == refusal.UnknownBoard {
-		return nil, nil
+		return false, next, nil
 	}
 	if err != nil {
-		return nil, err
+		return false, next, err
 	}
 	if receipt.Closed != nil {
 		s.closed(ctx, ref, c, *receipt.Closed, false)
 	}
-	return answer.(*wire.Outcome), nil
+	return receipt.Closed != nil, receipt.NextDue, nil
 }
 
 // nudge tells a running sweeper that something falls due before it meant to wake.
@@ -293,12 +301,26 @@ func (s *Service) RunSweeper(ctx context.Context) {
 
 // untilDue is how long to sleep before the earliest due board, at most sweepEvery.
 // Those that stayed due after the last sweep, because this process cannot serve
-// them, do not count.
+// them, do not count; those that a relay is at work on count with their run's limits,
+// because the relay says itself when there is more to do.
 func (s *Service) untilDue(ctx context.Context, stay int) time.Duration {
 	now := s.cfg.Now()
-	rows, err := s.w.Store().Boards(ctx, board.BoardQuery{DueBy: now.Add(sweepEvery), Offset: stay, Limit: 1})
-	if err != nil || len(rows) == 0 {
+	s.mu.Lock()
+	limit := 1 + len(s.relaying)
+	s.mu.Unlock()
+	rows, err := s.w.Store().Boards(ctx, board.BoardQuery{DueBy: now.Add(sweepEvery), Offset: stay, Limit: min(limit, sweepPage)})
+	if err != nil {
 		return sweepEvery
 	}
-	return max(rows[0].Due.Sub(now), soonest)
+	wait := sweepEvery
+	for _, row := range rows {
+		due := row.Due
+		if s.atWork(row.Ref) {
+			if due = row.Run.Closes(); due.IsZero() {
+				continue
+			}
+		}
+		wait = min(wait, due.Sub(now))
+	}
+	return max(wait, soonest)
 }
