@@ -14,9 +14,11 @@ import (
 	"github.com/slate-agents/slate/agent"
 	"github.com/slate-agents/slate/board"
 	"github.com/slate-agents/slate/id"
+	"github.com/slate-agents/slate/internal/authority"
 	"github.com/slate-agents/slate/internal/control"
 	"github.com/slate-agents/slate/internal/control/boards"
 	"github.com/slate-agents/slate/internal/control/machines"
+	"github.com/slate-agents/slate/internal/store"
 	"github.com/slate-agents/slate/internal/store/memory"
 	"github.com/slate-agents/slate/internal/store/sqlite"
 	"github.com/slate-agents/slate/refusal"
@@ -33,6 +35,10 @@ type Options struct {
 	// Now replaces the clock. Then nothing happens by itself: call Sweep after moving
 	// the clock.
 	Now func() time.Time
+	// Authority is the file of the authority record, by which an older copy of the
+	// database is recognised when it is opened. It must lie outside Data and outside
+	// Data's backups. Empty means a file beside Data: its name with .authority behind it.
+	Authority string
 	// Limits bound the content of every write; zero means wire.DefaultLimits.
 	Limits wire.Limits
 	// Callables finds the callables of boards that no handle of this process was given
@@ -51,8 +57,11 @@ type System struct {
 	boards   *boards.Service
 	machines *machines.Service
 	table    *control.Table
-	stop     context.CancelFunc
-	swept    sync.WaitGroup
+	restored *Restored
+	// background ends when the system is closed, and stop ends it.
+	background context.Context
+	stop       context.CancelFunc
+	swept      sync.WaitGroup
 }
 
 // DatabaseFile is the name of the database inside the data folder.
@@ -76,10 +85,25 @@ func Open(ctx context.Context, o Options) (*System, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := open(ctx, st, st, o)
+	if o.Authority == "" {
+		o.Authority = filepath.Clean(o.Data) + ".authority"
+	}
+	return openGuarded(ctx, st, o)
+}
+
+// openGuarded opens a system over a store of ours after holding it against its
+// authority record.
+func openGuarded(ctx context.Context, st store.Store, o Options) (*System, error) {
+	k, restored, err := guard(ctx, st, authority.Open(o.Authority), o.Log)
+	var s *System
+	if err == nil {
+		s, err = open(ctx, st, st, o)
+	}
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
+	s.restored = restored
+	s.swept.Go(func() { k.run(s.background) })
 	return s, nil
 }
 
@@ -99,19 +123,18 @@ func open(ctx context.Context, st board.Store, closer io.Closer, o Options) (*Sy
 	if o.Tenant == "" {
 		o.Tenant = id.DefaultTenant
 	}
-	area := machines.NewArea()
+	area := machines.NewArea(st)
 	w := control.NewWriter(st, area)
 	b, err := boards.New(ctx, w, boards.Config{Now: o.Now, Limits: o.Limits, Callables: o.Callables, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}
-	s := &System{store: st, closer: closer, tenant: o.Tenant, boards: b, machines: machines.New(w, b, area), table: control.NewTable(), stop: func() {}}
+	s := &System{store: st, closer: closer, tenant: o.Tenant, boards: b, machines: machines.New(w, b, area), table: control.NewTable()}
 	s.boards.RegisterMethods(s.table)
 	s.machines.RegisterMethods(s.table)
+	s.background, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Now == nil {
-		sweeping, stop := context.WithCancel(context.WithoutCancel(ctx))
-		s.stop = stop
-		s.swept.Go(func() { b.RunSweeper(sweeping) })
+		s.swept.Go(func() { b.RunSweeper(s.background) })
 	}
 	return s, nil
 }

@@ -183,6 +183,9 @@ func (s *State) Closed() int { return len(s.change.Outcomes) }
 // Deleted reports whether the board was deleted since the last Take.
 func (s *State) Deleted() bool { return s.change.Delete }
 
+// Erasing reports whether content was erased since the last Take.
+func (s *State) Erasing() bool { return len(s.change.Erase) > 0 }
+
 // Touch marks the board as changed, for an area whose own rows changed with it.
 func (s *State) Touch() { s.changed = true }
 

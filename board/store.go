@@ -66,6 +66,13 @@ type Info struct {
 	Epoch    id.Epoch
 	// Schema is the number of the newest migration applied.
 	Schema int64
+	// Mark grows with the entries that are written and never goes back while the store
+	// is itself; an older copy of the store has a lower one. 0 where the store cannot
+	// be copied.
+	Mark int64
+	// Lineage names the physical history that Mark counts in, where a copy of the store
+	// can begin one of its own; otherwise it is empty.
+	Lineage string
 	// Durable says in a few words what a committed write survives.
 	Durable string
 }
@@ -192,7 +199,9 @@ type Change struct {
 	// Entries are appended in order. An entry's Blobs are references that keep the
 	// blobs for as long as the entry stands.
 	Entries []Entry
-	// Erase takes content and salt from entries and leaves the tombstone.
+	// Erase takes content, salt and blob references from entries and leaves the
+	// tombstone. What an area keeps that was made from the content goes too: the
+	// checkpoints of a machine at or after the entry.
 	Erase []Tombstone
 	// Outcomes are added to the record, one for each run that closed.
 	Outcomes []wire.Outcome

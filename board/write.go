@@ -217,7 +217,7 @@ func (s *State) Erase(env Env, by string, e wire.Erase) (int, error) {
 			continue
 		}
 		t := wire.Erasure{At: at, By: by, Reason: e.Reason}
-		entry.Erased, entry.Content, entry.Salt = &t, nil, nil
+		entry.Erased, entry.Content, entry.Salt, entry.Blobs = &t, nil, nil, nil
 		s.entries[seq] = entry
 		s.change.Erase = append(s.change.Erase, Tombstone{Seq: seq, Erasure: t})
 		s.changed = true

@@ -66,7 +66,7 @@ type defect struct {
 func (d *defect) Error() string { return fmt.Sprintf("a call panicked: %v\n%s", d.value, d.stack) }
 
 // errAlone makes a batch's calls run one by one.
-var errAlone = errors.New("control: a board with other areas' rows is deleted in a transaction of its own")
+var errAlone = errors.New("control: a board with other areas' rows is deleted or erased from in a transaction of its own")
 
 // run decides a batch in one transaction and sets the answer of every call. When
 // the transaction fails, the calls are run again one by one, so that one call's
@@ -168,17 +168,24 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
 		}
 	}
 	for _, u := range turn.units {
-		// The areas' states are those of the board that went; a batch-mate may have
-		// made it anew.
-		if len(batch) > 1 && len(u.areas) > 0 && u.board.Deleted() {
+		// The areas' states are those of the board that went, which a batch-mate may have
+		// made anew; or they were made from content that goes.
+		if len(batch) > 1 && len(u.areas) > 0 && (u.board.Deleted() || u.board.Erasing()) {
 			return errAlone
 		}
 	}
 
 	changes := board.Changes{Blobs: turn.blobs, CollectBlobs: turn.collect}
+	var erased map[*unit]bool
 	for _, u := range turn.units {
 		if c, ok := u.board.Take(); ok {
 			changes.Boards = append(changes.Boards, c)
+			if len(c.Erase) > 0 {
+				if erased == nil {
+					erased = map[*unit]bool{}
+				}
+				erased[u] = true
+			}
 		}
 	}
 	if len(changes.Boards)+len(changes.Blobs) > 0 || !changes.CollectBlobs.IsZero() {
@@ -197,6 +204,10 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
 		}
 	}
 	for _, u := range turn.units {
+		if erased[u] {
+			// What an area held was made from content that is gone.
+			u.areas = nil
+		}
 		if u.board.Found() {
 			w.cache.put(u)
 		}

@@ -74,7 +74,7 @@ func play(t *testing.T, document string, do func(s *scene)) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
-		area := machines.NewArea()
+		area := machines.NewArea(st)
 		w := control.NewWriter(st, area)
 		b, err := boards.New(t.Context(), w, boards.Config{})
 		if err != nil {

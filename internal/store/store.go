@@ -14,6 +14,9 @@ import (
 // Store is one database with every area. Its transactions implement MachineTx.
 type Store interface {
 	board.Store
+	// SetEpoch begins a later epoch of the store, durably. An epoch that is not later
+	// than the store's changes nothing.
+	SetEpoch(ctx context.Context, epoch id.Epoch) error
 	// Close releases the store. Calls under way finish first.
 	Close() error
 }

@@ -9,7 +9,10 @@ package machines
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"sync"
 
 	"github.com/slate-agents/slate/board"
@@ -21,13 +24,17 @@ import (
 
 // Area loads machine runs beside their boards.
 type Area struct {
+	store board.Store
+
 	mu sync.Mutex
 	// defs are compiled definitions by digest; a digest names one text for ever.
 	defs map[id.Digest]*machine.Definition
 }
 
-// NewArea returns the area, for control.NewWriter.
-func NewArea() *Area { return &Area{defs: map[id.Digest]*machine.Definition{}} }
+// NewArea returns the area, for the control.NewWriter of the same store.
+func NewArea(st board.Store) *Area {
+	return &Area{store: st, defs: map[id.Digest]*machine.Definition{}}
+}
 
 // Name is store.MachineArea.
 func (a *Area) Name() string { return store.MachineArea }
@@ -57,7 +64,7 @@ func (a *Area) Load(ctx context.Context, tx board.Tx, st *board.State) (any, err
 	if err != nil {
 		return nil, err
 	}
-	run, err := fold(ctx, tx, ref, def, facts.Checkpoint)
+	run, err := a.fold(ctx, tx, ref, def, facts.Checkpoint)
 	if err != nil {
 		return nil, fmt.Errorf("machines: loading the run of board %s: %w", ref, err)
 	}
@@ -83,31 +90,44 @@ func (a *Area) definition(digest id.Digest, source []byte) (*machine.Definition,
 	return d, nil
 }
 
-// fold rebuilds a run from its checkpoint, the lists that the checkpoint counts,
-// and every entry since.
-func fold(ctx context.Context, tx board.Tx, ref id.Ref, def *machine.Definition, cp *store.Checkpoint) (*machine.Run, error) {
-	run := machine.New(def)
-	var from id.Seq
-	if cp != nil {
-		from = cp.Seq
-		var failed error
-		restored, err := machine.Restore(def, cp.Body, func(field string) []wire.FieldEntry {
-			var out []wire.FieldEntry
-			failed = pages(ctx, tx, ref, board.EntryQuery{Region: field, Through: from}, func(e wire.Entry) error {
-				out = append(out, wire.FieldEntry{Seq: e.Seq, Writer: e.Writer, At: e.At, Value: e.Content})
-				return nil
-			})
-			return out
-		})
-		if failed != nil {
-			return nil, failed
+// pinned finds the definitions that a tenant's runs were pinned to, by digest.
+func (a *Area) pinned(ctx context.Context, tenant id.Tenant) func(id.Digest) (*machine.Definition, error) {
+	return func(d id.Digest) (*machine.Definition, error) {
+		source, err := a.store.Blob(ctx, tenant, d)
+		if err == nil && source == nil {
+			err = fmt.Errorf("machines: the definition %s is not in the store", d)
 		}
 		if err != nil {
 			return nil, err
 		}
-		run = restored
+		return a.definition(d, source)
 	}
-	return run, pages(ctx, tx, ref, board.EntryQuery{After: from}, run.Fold)
+}
+
+// fold rebuilds a run from its checkpoint, the lists that the checkpoint counts,
+// and every entry since; without a checkpoint, from all of its record.
+func (a *Area) fold(ctx context.Context, tx board.Tx, ref id.Ref, def *machine.Definition, cp *store.Checkpoint) (*machine.Run, error) {
+	defs := a.pinned(ctx, ref.Tenant)
+	if cp == nil {
+		return machine.Replay(defs, stream(ctx, tx, ref), math.MaxInt64)
+	}
+	var failed error
+	run, err := machine.Restore(def, cp.Body, func(field string) []wire.FieldEntry {
+		var out []wire.FieldEntry
+		failed = pages(ctx, tx, ref, board.EntryQuery{Region: field, Through: cp.Seq}, func(e wire.Entry) error {
+			out = append(out, wire.FieldEntry{Seq: e.Seq, Writer: e.Writer, At: e.At, Value: e.Content})
+			return nil
+		})
+		return out
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	run.UseDefinitions(defs)
+	return run, pages(ctx, tx, ref, board.EntryQuery{After: cp.Seq}, run.Fold)
 }
 
 // entryReader is a store or a transaction of one.
@@ -132,6 +152,24 @@ func pages(ctx context.Context, r entryReader, ref id.Ref, q board.EntryQuery, v
 			return nil
 		}
 		q.After = rows[len(rows)-1].Seq
+	}
+}
+
+// errStop ends a stream that nobody reads any more.
+var errStop = errors.New("stop")
+
+// stream is a board's record from its first entry.
+func stream(ctx context.Context, r entryReader, ref id.Ref) iter.Seq2[wire.Entry, error] {
+	return func(yield func(wire.Entry, error) bool) {
+		err := pages(ctx, r, ref, board.EntryQuery{}, func(e wire.Entry) error {
+			if !yield(e, nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && err != errStop {
+			yield(wire.Entry{}, err)
+		}
 	}
 }
 

@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"iter"
 	"time"
 
-	"github.com/slate-agents/slate/board"
 	"github.com/slate-agents/slate/id"
 	"github.com/slate-agents/slate/internal/control"
 	"github.com/slate-agents/slate/internal/control/boards"
@@ -91,33 +88,6 @@ func (s *Service) Migrate(ctx context.Context, p control.Principal, b id.Board, 
 	return as[wire.Standing](s.do(ctx, ref, migrate{target{ref}, to}))
 }
 
-// entries streams a board's record.
-func (s *Service) entries(ctx context.Context, ref id.Ref) iter.Seq2[wire.Entry, error] {
-	return func(yield func(wire.Entry, error) bool) {
-		stop := fmt.Errorf("stop")
-		err := pages(ctx, s.w.Store(), ref, board.EntryQuery{}, func(e wire.Entry) error {
-			if !yield(e, nil) {
-				return stop
-			}
-			return nil
-		})
-		if err != nil && err != stop {
-			yield(wire.Entry{}, err)
-		}
-	}
-}
-
-// definitions finds pinned definitions by digest.
-func (s *Service) definitions(ctx context.Context, p control.Principal) func(id.Digest) (*machine.Definition, error) {
-	return func(d id.Digest) (*machine.Definition, error) {
-		source, err := s.boards.Blob(ctx, p, d)
-		if err != nil {
-			return nil, err
-		}
-		return s.area.definition(d, source)
-	}
-}
-
 // Replay folds a run's record up to a position; 0 means all of it.
 func (s *Service) Replay(ctx context.Context, p control.Principal, b id.Board, until id.Seq) (*machine.Run, error) {
 	v, err := s.boards.Show(ctx, p, b)
@@ -133,7 +103,7 @@ func (s *Service) Replay(ctx context.Context, p control.Principal, b id.Board, u
 	if !hasMachine(v) {
 		return nil, noMachine(b)
 	}
-	return machine.Replay(s.definitions(ctx, p), s.entries(ctx, boards.Ref(p, b)), until)
+	return machine.Replay(s.area.pinned(ctx, p.Tenant), stream(ctx, s.w.Store(), boards.Ref(p, b)), until)
 }
 
 // Verify starts from the contributions of a run alone, decides everything again and
@@ -146,7 +116,7 @@ func (s *Service) Verify(ctx context.Context, p control.Principal, b id.Board) (
 	if !hasMachine(v) {
 		return wire.Verified{}, noMachine(b)
 	}
-	r, err := machine.Verify(s.definitions(ctx, p), s.entries(ctx, boards.Ref(p, b)))
+	r, err := machine.Verify(s.area.pinned(ctx, p.Tenant), stream(ctx, s.w.Store(), boards.Ref(p, b)))
 	if err != nil {
 		return wire.Verified{}, err
 	}

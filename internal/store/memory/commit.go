@@ -218,7 +218,13 @@ func (s *Store) keepBoard(sl *slot, c *board.Change) {
 	for i := range c.Erase {
 		e := r.entry(c.Erase[i].Seq)
 		erasure := c.Erase[i].Erasure
-		e.Content, e.Salt, e.Erased = nil, nil, &erasure
+		for _, d := range e.Blobs {
+			s.unref(c.Row.Ref.Tenant, d)
+		}
+		e.Content, e.Salt, e.Blobs, e.Erased = nil, nil, nil, &erasure
+		if r.machine != nil && r.machine.Checkpoint != nil && r.machine.Checkpoint.Seq >= e.Seq {
+			r.machine.Checkpoint = nil
+		}
 	}
 	for i := range c.Outcomes {
 		if r.outcome == nil || c.Outcomes[i].Run >= r.outcome.Run {

@@ -90,6 +90,14 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// SetEpoch begins a later epoch.
+func (s *Store) SetEpoch(_ context.Context, epoch id.Epoch) error {
+	s.data.Lock()
+	defer s.data.Unlock()
+	s.info.Epoch = max(s.info.Epoch, epoch)
+	return nil
+}
+
 // Batching lets boards be written side by side: the store is in this process's
 // memory, and a board has a lock of its own.
 func (s *Store) Batching() board.Batching {

@@ -209,12 +209,12 @@ func readEntry(stmt *sqlite.Stmt) board.Entry {
 	e := board.Entry{Entry: wire.Entry{
 		Seq: id.Seq(stmt.ColumnInt64(0)), Region: stmt.ColumnText(1), Kind: kind(stmt, 2),
 		Version: id.Version(stmt.ColumnInt64(3)), Writer: stmt.ColumnText(4), At: instant(stmt, 5),
-		Key: stmt.ColumnText(6), Digest: readDigest(stmt, 7), Blobs: readDigests(stmt, 8),
+		Key: stmt.ColumnText(6), Digest: readDigest(stmt, 7),
 	}}
 	if stmt.ColumnInt64(9) != 0 {
 		e.Erased = &wire.Erasure{}
 	} else {
-		e.Salt, e.Content = content(stmt, 10), content(stmt, 11)
+		e.Blobs, e.Salt, e.Content = readDigests(stmt, 8), content(stmt, 10), content(stmt, 11)
 	}
 	return e
 }

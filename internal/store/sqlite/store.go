@@ -59,12 +59,27 @@ func (s *Store) Batching() board.Batching { return board.Batching{Calls: board.M
 func (s *Store) Info(ctx context.Context) (board.Info, error) {
 	info := board.Info{Durable: "the end of the process and the loss of power: WAL, synchronous=FULL"}
 	err := s.read(ctx, "read the store's identity", func(c conn) error {
-		_, err := c.q(`SELECT identity, epoch, written_by FROM store`).one(func(stmt *sqlite.Stmt) {
+		_, err := c.q(`SELECT identity, epoch, written_by, gone + ifnull((SELECT max(id) FROM entries), 0) FROM store`).one(func(stmt *sqlite.Stmt) {
 			info.Identity, info.Epoch, info.Schema = stmt.ColumnText(0), id.Epoch(stmt.ColumnInt64(1)), stmt.ColumnInt64(2)
+			info.Mark = stmt.ColumnInt64(3)
 		})
 		return err
 	})
 	return info, err
+}
+
+// SetEpoch begins a later epoch, durably.
+func (s *Store) SetEpoch(ctx context.Context, epoch id.Epoch) error {
+	begun, _, err := s.Begin(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer begun.Rollback()
+	t := begun.(*tx)
+	if err := t.failed("begin an epoch", t.c.q(`UPDATE store SET epoch = ?1 WHERE epoch < ?1`).int(int64(epoch)).run()); err != nil {
+		return err
+	}
+	return t.Commit(ctx)
 }
 
 // Look reads one board's facts from one snapshot.

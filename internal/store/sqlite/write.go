@@ -200,8 +200,11 @@ func (c conn) writeEntry(p *place, e *board.Entry) error {
 // delete removes a board with everything it has. Content is overwritten first: a
 // page that is put together anew while rows go may keep copies of what was in it.
 func (c conn) delete(p *place) error {
+	before, err := c.lastEntry()
+	if err != nil {
+		return err
+	}
 	for _, sql := range []string{
-		`UPDATE store SET moved = 1`,
 		`UPDATE entries SET salt = zeroblob(length(salt)), content = zeroblob(length(content))
 			WHERE tenant = ? AND board = ? AND content IS NOT NULL`,
 		`UPDATE checkpoints SET body = zeroblob(length(body)) WHERE tenant = ? AND board = ?`,
@@ -225,7 +228,18 @@ func (c conn) delete(p *place) error {
 			return err
 		}
 	}
-	return nil
+	after, err := c.lastEntry()
+	if err != nil {
+		return err
+	}
+	return c.q(`UPDATE store SET moved = 1, gone = gone + ?`).int(before - after).run()
+}
+
+// lastEntry is the highest number that an entry of any board has, 0 without entries.
+func (c conn) lastEntry() (int64, error) {
+	var last int64
+	_, err := c.q(`SELECT ifnull(max(id), 0) FROM entries`).one(func(stmt *sqlite.Stmt) { last = stmt.ColumnInt64(0) })
+	return last, err
 }
 
 // putBlob stores a value under its digest; of one that is there it renews the

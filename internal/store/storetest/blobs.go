@@ -7,6 +7,7 @@ import (
 	"github.com/slate-agents/slate/board"
 	"github.com/slate-agents/slate/id"
 	"github.com/slate-agents/slate/internal/store"
+	"github.com/slate-agents/slate/wire"
 )
 
 var blobTests = []test{
@@ -74,6 +75,18 @@ var blobTests = []test{
 		s.has("referred", "renewed", "definition", "new")
 		s.collect(put.Add(2000000000))
 		s.has("referred", "definition")
+	}},
+	{name: "an erased entry refers to no blob any more", run: func(s *suite) {
+		s.blob("v")
+		e := s.level(1)
+		e.Blobs = []id.Digest{digest("v")}
+		row := s.write(s.create(ref("a")), e)
+		row.Rev++
+		s.change(board.Change{Row: row, Erase: []board.Tombstone{{Seq: 1, Erasure: wire.Erasure{At: s.instant(1), By: "x"}}}})
+		got, _ := s.read(ref("a"), board.EntryQuery{})
+		s.same("blobs", got[0].Blobs, []id.Digest(nil))
+		s.collect(s.now().Add(1e12))
+		s.has()
 	}},
 	{name: "a blob whose last entry went with its board is collected later", run: func(s *suite) {
 		s.blob("v")

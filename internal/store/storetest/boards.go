@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,34 @@ func strange() []string {
 }
 
 var boardTests = []test{
+	{name: "an epoch is only ever followed by a later one", run: func(s *suite) {
+		first, err := s.s.Info(s.ctx)
+		s.ok(err)
+		for _, epoch := range []id.Epoch{first.Epoch + 4, first.Epoch + 2} {
+			s.ok(s.s.SetEpoch(s.ctx, epoch))
+			now, err := s.s.Info(s.ctx)
+			s.ok(err)
+			s.same("epoch", now.Epoch, first.Epoch+4)
+			s.same("identity", now.Identity, first.Identity)
+		}
+	}},
+	{name: "the mark grows with what is written and never goes back", run: func(s *suite) {
+		mark := func() int64 {
+			info, err := s.s.Info(s.ctx)
+			s.ok(err)
+			return info.Mark
+		}
+		empty := mark()
+		s.write(s.create(ref("a")), s.level(1))
+		if !slices.Contains(s.f.Exceptions, Reopen) && mark() <= empty {
+			s.Fatalf("an entry left it at %d", empty)
+		}
+		full := mark()
+		s.change(board.Change{Row: board.Row{Ref: ref("a")}, Delete: true})
+		if mark() < full {
+			s.Fatalf("deleting a board took it from %d to %d", full, mark())
+		}
+	}},
 	{name: "a row comes back as it was written", run: func(s *suite) {
 		row := board.Row{Ref: ref("a"), Rev: 1, Head: 0, Created: s.instant(1), Latest: s.instant(2), Runs: 7, Due: s.instant(3),
 			Run: &board.Run{Number: 7, OpenedAt: s.instant(4), Idle: 90*time.Second + 1, Activity: s.instant(5), WallAt: s.instant(6)}}

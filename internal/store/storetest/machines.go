@@ -5,6 +5,7 @@ import (
 	"github.com/slate-agents/slate/id"
 	"github.com/slate-agents/slate/internal/store"
 	"github.com/slate-agents/slate/machine"
+	"github.com/slate-agents/slate/wire"
 )
 
 var machineTests = []test{
@@ -41,6 +42,14 @@ var machineTests = []test{
 			s.applyMachine(store.MachineChange{Ref: ref("a"), Checkpoint: &store.Checkpoint{Seq: seq, Body: []byte{byte(seq)}}})
 		}
 		s.same("checkpoint", s.machine(ref("a")).Checkpoint, &store.Checkpoint{Seq: 9, Body: []byte{9}})
+	}},
+	{name: "a checkpoint made of what is erased goes with it", run: func(s *suite) {
+		s.withMachine()
+		row := s.write(s.look(board.Want{Ref: ref("a")}).Row, s.level(1), s.level(2))
+		s.applyMachine(store.MachineChange{Ref: ref("a"), Checkpoint: &store.Checkpoint{Seq: 2, Body: []byte("told")}})
+		row.Rev++
+		s.change(board.Change{Row: row, Erase: []board.Tombstone{{Seq: 1, Erasure: wire.Erasure{At: s.instant(1), By: "x"}}}})
+		s.same("checkpoint", s.machine(ref("a")).Checkpoint, (*store.Checkpoint)(nil))
 	}},
 	{name: "summonses are inserted, replaced and dropped by agent", run: func(s *suite) {
 		s.withMachine()

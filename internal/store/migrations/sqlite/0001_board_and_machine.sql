@@ -17,7 +17,10 @@ CREATE TABLE store (
     readable_by INTEGER NOT NULL CHECK (readable_by BETWEEN 1 AND written_by),
     -- Set when rows of entries were deleted, which can leave copies of their
     -- neighbours in unused parts of a page: the next erasure rewrites the file.
-    moved       INTEGER NOT NULL DEFAULT 0 CHECK (moved IN (0, 1))
+    moved       INTEGER NOT NULL DEFAULT 0 CHECK (moved IN (0, 1)),
+    -- How far deletions took back the highest entries.id: added to it, it counts
+    -- every entry ever written.
+    gone        INTEGER NOT NULL DEFAULT 0 CHECK (gone >= 0)
 ) STRICT;
 
 -- The identity is drawn by the program that opens the file first.
@@ -145,8 +148,14 @@ CREATE TRIGGER erase AFTER INSERT ON erasures BEGIN
     UPDATE entries
     SET erased  = 1,
         salt    = iif(salt IS NULL, NULL, zeroblob(length(salt))),
-        content = iif(content IS NULL, NULL, zeroblob(length(content)))
+        content = iif(content IS NULL, NULL, zeroblob(length(content))),
+        blobs   = iif(blobs IS NULL, NULL, zeroblob(length(blobs)))
     WHERE tenant = NEW.tenant AND board = NEW.board AND seq = NEW.seq;
+    DELETE FROM blob_refs WHERE tenant = NEW.tenant AND board = NEW.board AND seq = NEW.seq;
+    -- A checkpoint holds what its run had been told: it is folded anew without.
+    UPDATE checkpoints SET body = zeroblob(length(body))
+    WHERE tenant = NEW.tenant AND board = NEW.board AND seq >= NEW.seq;
+    DELETE FROM checkpoints WHERE tenant = NEW.tenant AND board = NEW.board AND seq >= NEW.seq;
 END;
 -- +goose StatementEnd
 
