@@ -110,12 +110,6 @@ const epoch = 946684800 * 1_000_000
 // instantOf is an instant as PostgreSQL counts it.
 func instantOf(t time.Time) int64 { return t.UnixMicro() - epoch }
 
-func appendInstant(b []byte, t time.Time) []byte {
-	return binary.BigEndian.AppendUint64(b, uint64(instantOf(t)))
-}
-
-const timestamptz = pgtype.TimestamptzOID
-
 const digestSize = 32
 
 // digest binds a digest as its bytes, NULL for none.
@@ -211,12 +205,12 @@ func (a *args) optTexts(n int, v func(i int) string) *args {
 }
 
 func (a *args) ats(n int, v func(i int) time.Time) *args {
-	return a.array(timestamptz, n, func(i int, b []byte) ([]byte, bool) {
+	return a.array(pgtype.TimestamptzOID, n, func(i int, b []byte) ([]byte, bool) {
 		t := v(i)
 		if t.IsZero() {
 			return b, false
 		}
-		return appendInstant(b, t), true
+		return binary.BigEndian.AppendUint64(b, uint64(instantOf(t))), true
 	})
 }
 

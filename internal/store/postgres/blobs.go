@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/slate-agents/slate/board"
-	"github.com/slate-agents/slate/id"
 )
 
 // putBlobs stores values, in the order of their digests, which is everybody's.
@@ -47,28 +48,26 @@ const collected = 500
 func (t *tx) collectBlobs(before time.Time) error {
 	t.more = true
 	for {
-		var tenants []int64
-		var digests []id.Digest
+		// The rows are locked and stay where they are.
+		var places [][]byte
 		t.c.bind().at(before).int(collected)
 		err := t.c.add(lockLoose, func(r row) error {
-			tenants, digests = append(tenants, r.int(0)), append(digests, r.digest(1))
+			places = append(places, r.bytes(0))
 			return nil
 		})
 		if err == nil {
 			err = t.c.send()
 		}
-		if err != nil || len(tenants) == 0 {
+		if err != nil || len(places) == 0 {
 			return err
 		}
 		for _, statement := range []*statement{dropLoose, keepLoose} {
-			t.c.bind().
-				ints(len(tenants), func(i int) int64 { return tenants[i] }).
-				manyDigests(len(digests), func(i int) []id.Digest { return digests[i : i+1] })
+			t.c.bind().array(pgtype.TIDOID, len(places), func(i int, b []byte) ([]byte, bool) { return append(b, places[i]...), true })
 			if err := t.c.add(statement, nil); err != nil {
 				return err
 			}
 		}
-		if len(tenants) < collected {
+		if len(places) < collected {
 			return nil
 		}
 	}

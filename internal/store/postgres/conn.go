@@ -201,7 +201,7 @@ var errRolledBack = errors.New("the server rolled the transaction back")
 
 func (c *conn) remember(s *statement) {
 	if c.prepared == nil {
-		c.prepared = make([]bool, statements)
+		c.prepared = make([]bool, len(statements))
 	}
 	c.prepared[s.number] = true
 }

@@ -104,8 +104,15 @@ func readState(r row, f *board.Facts) error {
 	return err
 }
 
-// readLookups reads the columns of lookups, which begin at r[0].
+// readLookups reads what was looked up of a board that exists: nothing, the column of
+// lookup or those of lookups, which begin at r[0].
 func readLookups(r row, w *board.Want, f *board.Facts) error {
+	switch len(r) {
+	case 0:
+		return nil
+	case 1:
+		return readLookup(r, f)
+	}
 	if len(w.Keys) > 0 {
 		err := r.records(0, func(r row) error {
 			e, err := readEntry(r)
@@ -130,6 +137,20 @@ func readLookups(r row, w *board.Want, f *board.Facts) error {
 		f.Entries[e.Seq] = e
 		return err
 	})
+}
+
+// readLookup reads the column of lookup, which is r[0].
+func readLookup(r row, f *board.Facts) error {
+	if !r.has(0) {
+		return nil
+	}
+	fields, err := r.record(0)
+	if err != nil {
+		return err
+	}
+	e, err := readEntry(fields)
+	f.Keys = map[string]board.Entry{e.Key: e}
+	return err
 }
 
 // readEntry reads entryColumns.

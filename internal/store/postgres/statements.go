@@ -1,18 +1,23 @@
 package postgres
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // statement is one SQL statement, prepared on each connection that needs it.
 type statement struct {
 	name, sql string
-	number    int
+	// number is its place in statements.
+	number int
 }
 
-var statements int
+// statements are all there are.
+var statements []*statement
 
 func newStatement(sql string) *statement {
-	s := &statement{name: "s" + strconv.Itoa(statements), sql: sql, number: statements}
-	statements++
+	s := &statement{name: "s" + strconv.Itoa(len(statements)), sql: sql, number: len(statements)}
+	statements = append(statements, s)
 	return s
 }
 
@@ -65,12 +70,18 @@ const entryColumns = `e.seq, e.region, e.kind, e.version, e.writer, e.at, e.key,
 	CASE WHEN e.erased THEN (SELECT ROW(x.at, x.by, x.reason) FROM erasures x
 		WHERE x.tenant = e.tenant AND x.board = e.board AND x.seq = e.seq) END`
 
-// lookups are entries by key ($4) and by sequence number ($5).
+// lookups are entries by key ($4) and by sequence number ($5), lookup is the one of a
+// single key. OFFSET 0 makes each a search of its own, for which there is no index but
+// the right one, also while the planner knows nothing of the table.
 const lookups = `,
-	ARRAY(SELECT ROW(` + entryColumns + `) FROM entries e
-		WHERE e.tenant = b.tenant AND e.board = b.id AND e.key = ANY ($4::text[])),
-	ARRAY(SELECT ROW(` + entryColumns + `) FROM entries e
-		WHERE e.tenant = b.tenant AND e.board = b.id AND e.seq = ANY ($5::bigint[]))`
+	ARRAY(SELECT ROW(` + entryColumns + `) FROM unnest($4::text[]) k (key), LATERAL (SELECT * FROM entries n
+		WHERE n.tenant = b.tenant AND n.board = b.id AND n.key = k.key OFFSET 0) e),
+	ARRAY(SELECT ROW(` + entryColumns + `) FROM unnest($5::bigint[]) k (seq), LATERAL (SELECT * FROM entries n
+		WHERE n.tenant = b.tenant AND n.board = b.id AND n.seq = k.seq OFFSET 0) e)`
+
+const lookup = `,
+	(SELECT ROW(` + entryColumns + `) FROM entries e
+		WHERE e.tenant = b.tenant AND e.board = b.id AND e.key = $4::text)`
 
 // fromBoard finds the board $2 of tenant $1; there is always one row.
 const fromBoard = `
@@ -82,23 +93,44 @@ const fromBoard = `
 const underLock = `SELECT clock_timestamp(), pg_current_xact_id(), t.id,
 	CASE WHEN b.id IS NULL THEN nextval('board_ids') END, `
 
+// fromSame finds the board only if there is one.
+const fromSame = `
+	FROM boards b WHERE b.tenant = (SELECT id FROM tenants WHERE name = $1::text) AND b.name = $2::text`
+
+const underSame = `SELECT clock_timestamp(), pg_current_xact_id(), ` + rowColumns
+
 var (
+	// These read a board whose state the caller is thought to hold. They cost a third
+	// of the others.
+	readSame        = newStatement(underSame + fromSame)
+	readSameKey     = newStatement(underSame + strings.ReplaceAll(lookup, "$4", "$3") + fromSame)
+	readSameEntries = newStatement(underSame + strings.NewReplacer("$4", "$3", "$5", "$4").Replace(lookups) + fromSame)
+
 	readHeld        = newStatement(underLock + rowColumns + `,` + stateColumns + fromBoard)
+	readHeldKey     = newStatement(underLock + rowColumns + `,` + stateColumns + lookup + fromBoard)
 	readHeldEntries = newStatement(underLock + rowColumns + `,` + stateColumns + lookups + fromBoard)
 	// A value that a transaction is told of stays until it ends.
-	readHeldBlobs = newStatement(`SELECT v.digest, v.size FROM tenants t JOIN blobs v ON v.tenant = t.id
-		WHERE t.name = $1::text AND v.digest = ANY ($2::bytea[]) ORDER BY v.digest FOR KEY SHARE OF v`)
+	readHeldBlobs = newStatement(`SELECT v.digest, v.size FROM unnest($2::bytea[]) k (digest), LATERAL (
+		SELECT n.digest, n.size FROM blobs n WHERE n.tenant = (SELECT id FROM tenants WHERE name = $1::text)
+		AND n.digest = k.digest FOR KEY SHARE) v`)
 	readHeldMachine = newStatement(machineFacts + ` AND b.rev <> $3::bigint`)
 
 	look = newStatement(`SELECT ` + rowColumns + `,` + stateColumns + lookups + `,
-		ARRAY(SELECT ROW(v.digest, v.size) FROM blobs v WHERE v.tenant = t.id AND v.digest = ANY ($6::bytea[]))` + fromBoard)
+		ARRAY(SELECT ROW(v.digest, v.size) FROM unnest($6::bytea[]) k (digest), LATERAL (SELECT n.digest, n.size
+			FROM blobs n WHERE n.tenant = t.id AND n.digest = k.digest OFFSET 0) v)` + fromBoard)
 
-	readInfo = newStatement(`SELECT identity, epoch, written_by FROM store`)
+	// The log's flushed end only grows, and survives a crash; a copy of the cluster that
+	// was promoted or restored in the middle has another timeline.
+	readInfo = newStatement(`SELECT identity, epoch, written_by, (pg_current_wal_flush_lsn() - '0/0')::bigint,
+		(SELECT system_identifier FROM pg_control_system()) || '/' || (SELECT timeline_id FROM pg_control_checkpoint())
+		FROM store`)
+	setEpoch = newStatement(`UPDATE store SET epoch = $1::bigint WHERE epoch < $1::bigint`)
 	readBlob = newStatement(`SELECT v.content FROM tenants t JOIN blobs v ON v.tenant = t.id
 		WHERE t.name = $1::text AND v.digest = $2::bytea`)
 
-	listByName = newStatement(`SELECT ` + rowColumns + `, t.name, b.name FROM tenants t JOIN boards b ON b.tenant = t.id
-		WHERE t.name = $1::text AND b.name > $2::text ORDER BY b.name LIMIT $3::bigint`)
+	listByName = newStatement(`SELECT ` + rowColumns + `, $1::text, b.name FROM boards b
+		WHERE b.tenant = (SELECT id FROM tenants WHERE name = $1::text) AND b.name > $2::text
+		ORDER BY b.name LIMIT $3::bigint`)
 	listByDue = newStatement(`SELECT ` + rowColumns + `, t.name, b.name FROM boards b JOIN tenants t ON t.id = b.tenant
 		WHERE b.due <= $1::timestamptz ORDER BY b.due, b.id LIMIT $2::bigint OFFSET $3::bigint`)
 )

@@ -64,11 +64,21 @@ func (s *Store) info(ctx context.Context) (board.Info, error) {
 	err := s.read(ctx, "read the store's identity", func(c *conn) error {
 		c.plain(readInfo, func(r row) error {
 			info.Identity, info.Epoch, info.Schema = r.text(0), id.Epoch(r.int(1)), r.int(2)
+			info.Mark, info.Lineage = r.int(3), r.text(4)
 			return nil
 		})
 		return nil
 	})
 	return info, err
+}
+
+// SetEpoch begins a later epoch, durably. Doing it twice is doing it once, so it may
+// be asked again when its answer is lost.
+func (s *Store) SetEpoch(ctx context.Context, epoch id.Epoch) error {
+	return s.read(ctx, "begin an epoch", func(c *conn) error {
+		c.bind().int(int64(epoch))
+		return c.add(setEpoch, nil)
+	})
 }
 
 // Look reads one board's facts from one snapshot.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/slate-agents/slate/board"
 	"github.com/slate-agents/slate/id"
-	"github.com/slate-agents/slate/wire"
 )
 
 // write puts one board's change into the trip and moves h to what it comes to.
@@ -233,14 +232,14 @@ func (t *tx) writeEntries(h *hold, all []board.Entry) error {
 	}
 	var seqs []id.Seq
 	var digests []id.Digest
-	var erase []board.Tombstone
+	var erased []board.Tombstone
 	for i := range all {
 		e := &all[i]
 		for _, d := range e.Blobs {
 			seqs, digests = append(seqs, e.Seq), append(digests, d)
 		}
 		if e.Erased != nil {
-			erase = append(erase, board.Tombstone{Seq: e.Seq, Erasure: *e.Erased})
+			erased = append(erased, board.Tombstone{Seq: e.Seq, Erasure: *e.Erased})
 		}
 	}
 	if len(seqs) > 0 {
@@ -251,28 +250,23 @@ func (t *tx) writeEntries(h *hold, all []board.Entry) error {
 			return err
 		}
 	}
-	return t.writeErasures(h, erase)
+	return t.writeErasures(h, erased)
 }
 
-// writeErasures keeps the last of several erasures of one entry.
+// writeErasures leaves the tombstones.
 func (t *tx) writeErasures(h *hold, all []board.Tombstone) error {
-	if len(all) == 0 {
-		return nil
-	}
-	var seqs []id.Seq
-	last := map[id.Seq]wire.Erasure{}
 	for i := range all {
-		if _, ok := last[all[i].Seq]; !ok {
-			seqs = append(seqs, all[i].Seq)
+		x := &all[i]
+		t.board(h).int(int64(x.Seq)).int(instantOf(x.At)).text(x.By).optText(x.Reason)
+		if err := t.c.add(writeErasure, nil); err != nil {
+			return err
 		}
-		last[all[i].Seq] = all[i].Erasure
+		for _, statement := range []*statement{erase, eraseRefs, eraseCheckpoints} {
+			t.board(h).int(int64(x.Seq))
+			if err := t.c.add(statement, nil); err != nil {
+				return err
+			}
+		}
 	}
-	n := len(seqs)
-	t.board(h).
-		ints(n, func(i int) int64 { return int64(seqs[i]) }).
-		// An instant that was never set is one all the same.
-		array(timestamptz, n, func(i int, b []byte) ([]byte, bool) { return appendInstant(b, last[seqs[i]].At), true }).
-		texts(n, func(i int) string { return last[seqs[i]].By }).
-		optTexts(n, func(i int) string { return last[seqs[i]].Reason })
-	return t.c.add(writeErasures, nil)
+	return nil
 }

@@ -27,35 +27,41 @@ var (
 
 	// writeOne is what most transactions write: one entry, its region and the board.
 	writeOne = newStatement(`WITH b AS (` + setBoard + `),
-		r AS (` + intoRegions + `VALUES ($1, $2, $15::text, $16::text, $17::bigint, $18::text, $19::bigint, $20::bigint,
+		r AS (` + intoRegions + `VALUES ($1, $2, $15::text, $16::region_kind, $17::bigint, $18::text, $19::bigint, $20::bigint,
 			$21::bigint, $22::text, $23::bigint)` + onRegion + ` RETURNING name, kind)
 		` + intoEntries + `SELECT $1, $2, $24::bigint, $25::bigint, $26::timestamptz, $27::text, $28::text, $29::bytea,
 			NULL::bytea, $30::bytea, $31::bytea, r.name, r.kind FROM r`)
 
-	writeRegions = newStatement(intoRegions + `SELECT $1::integer, $2::bigint, n.* FROM unnest($3::text[], $4::text[],
-			$5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::bigint[]) n` + onRegion)
+	writeRegions = newStatement(intoRegions + `SELECT $1::integer, $2::bigint, n.name, n.kind::region_kind, n.w, n.owner, n.last, n.version, n.count,
+			n.last_writer, n.other FROM unnest($3::text[], $4::text[],
+			$5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::bigint[])
+			n (name, kind, w, owner, last, version, count, last_writer, other)` + onRegion)
 
 	// An entry whose region the board does not have gets none, which the table refuses.
 	writeEntries = newStatement(intoEntries + `SELECT $1::integer, $2::bigint, n.seq, n.version, n.at, n.writer, n.key,
-			n.digest, n.blobs, n.salt, n.content, r.name, n.kind
+			n.digest, n.blobs, n.salt, n.content,
+			(SELECT r.name FROM regions r WHERE r.tenant = $1 AND r.board = $2 AND r.name = n.region), n.kind::region_kind
 		FROM unnest($3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[], $8::bytea[], $9::bytea[],
 			$10::bytea[], $11::bytea[], $12::text[], $13::text[])
-			n (seq, version, at, writer, key, digest, blobs, salt, content, region, kind)
-		LEFT JOIN regions r ON r.tenant = $1 AND r.board = $2 AND r.name = n.region`)
+			n (seq, version, at, writer, key, digest, blobs, salt, content, region, kind)`)
 
 	writeBlobRefs = newStatement(`INSERT INTO blob_refs (tenant, board, seq, digest)
 		SELECT $1::integer, $2::bigint, n.* FROM unnest($3::bigint[], $4::bytea[]) n ON CONFLICT DO NOTHING`)
 
 	// An entry that is not there cannot be erased: its number is then NULL.
-	writeErasures = newStatement(`WITH x AS (
-		INSERT INTO erasures (tenant, board, seq, at, by, reason)
-		SELECT $1::integer, $2::bigint, e.seq, n.at, n.by, n.reason
-		FROM unnest($3::bigint[], $4::timestamptz[], $5::text[], $6::text[]) n (seq, at, by, reason)
-		LEFT JOIN entries e ON e.tenant = $1 AND e.board = $2 AND e.seq = n.seq
-		ON CONFLICT (tenant, board, seq) DO UPDATE SET at = excluded.at, by = excluded.by, reason = excluded.reason
-		RETURNING seq)
-		UPDATE entries e SET erased = true, salt = NULL, content = NULL FROM x
-		WHERE e.tenant = $1 AND e.board = $2 AND e.seq = x.seq`)
+	writeErasure = newStatement(`INSERT INTO erasures (tenant, board, seq, at, by, reason)
+		VALUES ($1::integer, $2::bigint, (SELECT e.seq FROM entries e
+			WHERE e.tenant = $1 AND e.board = $2 AND e.seq = $3::bigint), $4::timestamptz, $5::text, $6::text)
+		ON CONFLICT (tenant, board, seq) DO UPDATE SET at = excluded.at, by = excluded.by, reason = excluded.reason`)
+	erase = newStatement(`UPDATE entries SET erased = true, salt = NULL, content = NULL, blobs = NULL
+		WHERE tenant = $1::integer AND board = $2::bigint AND seq = $3::bigint`)
+	// The values that the entry referred to may have lost their last reference.
+	eraseRefs = newStatement(`WITH d AS (DELETE FROM blob_refs
+			WHERE tenant = $1::integer AND board = $2::bigint AND seq = $3::bigint RETURNING digest)
+		UPDATE blobs v SET loose = true FROM d WHERE v.tenant = $1::integer AND v.digest = d.digest`)
+	// A checkpoint holds what its run had been told: it is folded anew without.
+	eraseCheckpoints = newStatement(`DELETE FROM checkpoints
+		WHERE tenant = $1::integer AND board = $2::bigint AND seq >= $3::bigint`)
 
 	dropOutbox      = newStatement(`DELETE FROM outbox WHERE tenant = $1::integer AND board = $2::bigint`)
 	dropAgents      = newStatement(`DELETE FROM agents WHERE tenant = $1::integer AND board = $2::bigint`)
@@ -88,11 +94,10 @@ const onOutbox = ` ON CONFLICT (tenant, board, agent) DO UPDATE SET due = exclud
 // have lost their last reference: they are locked whatever is known of them, so that
 // a collection that still sees the references cannot let them out of its sight.
 var deleteBoard = []*statement{
-	newStatement(`UPDATE blobs SET loose = true WHERE (tenant, digest) IN (
-		SELECT v.tenant, v.digest FROM blobs v WHERE v.tenant = $1::integer AND v.digest IN (
-			SELECT r.digest FROM blob_refs r WHERE r.tenant = $1::integer AND r.board = $2::bigint
-			UNION SELECT m.digest FROM machines m WHERE m.tenant = $1::integer AND m.board = $2::bigint)
-		ORDER BY v.digest FOR NO KEY UPDATE)`),
+	newStatement(`UPDATE blobs v SET loose = true FROM (
+		SELECT r.digest FROM blob_refs r WHERE r.tenant = $1::integer AND r.board = $2::bigint
+		UNION SELECT m.digest FROM machines m WHERE m.tenant = $1::integer AND m.board = $2::bigint) d
+		WHERE v.tenant = $1::integer AND v.digest = d.digest`),
 	newStatement(`DELETE FROM summons WHERE tenant = $1::integer AND board = $2::bigint`),
 	newStatement(`DELETE FROM checkpoints WHERE tenant = $1::integer AND board = $2::bigint`),
 	newStatement(`DELETE FROM machines WHERE tenant = $1::integer AND board = $2::bigint`),
@@ -119,14 +124,12 @@ var (
 	// The rows are locked first and looked at in the statement after: only then are all
 	// references known that others made before. Values that somebody holds are left
 	// for the next collection.
-	lockLoose = newStatement(`SELECT v.tenant::bigint, v.digest FROM blobs v WHERE v.loose AND v.put < $1::timestamptz
+	lockLoose = newStatement(`SELECT v.ctid FROM blobs v WHERE v.loose AND v.put < $1::timestamptz
 		ORDER BY v.put LIMIT $2::bigint FOR UPDATE SKIP LOCKED`)
-	dropLoose = newStatement(`DELETE FROM blobs v USING unnest($1::bigint[], $2::bytea[]) n (tenant, digest)
-		WHERE v.tenant = n.tenant::integer AND v.digest = n.digest
-		AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.tenant = v.tenant AND r.digest = v.digest)
-		AND NOT EXISTS (SELECT 1 FROM machines m WHERE m.tenant = v.tenant AND m.digest = v.digest)`)
-	keepLoose = newStatement(`UPDATE blobs v SET loose = false FROM unnest($1::bigint[], $2::bytea[]) n (tenant, digest)
-		WHERE v.tenant = n.tenant::integer AND v.digest = n.digest`)
+	dropLoose = newStatement(`DELETE FROM blobs v WHERE v.ctid = ANY ($1::tid[])
+		AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.tenant = v.tenant AND r.digest = v.digest OFFSET 0)
+		AND NOT EXISTS (SELECT 1 FROM machines m WHERE m.tenant = v.tenant AND m.digest = v.digest OFFSET 0)`)
+	keepLoose = newStatement(`UPDATE blobs v SET loose = false WHERE v.ctid = ANY ($1::tid[])`)
 
 	// A definition that a machine leaves may have lost its last reference.
 	leaveDefinition = newStatement(`UPDATE blobs v SET loose = true FROM machines m
