@@ -28,9 +28,6 @@ type RunOptions struct {
 	Agents map[string]Agent
 	// Limits are the run's own, beside the machine's policy, when it is opened here.
 	Limits wire.RunLimits
-	// Alone says that no other process runs this board and that whoever ran it before
-	// is dead: what it held is taken over at once instead of when its lease passes.
-	Alone bool
 	// Observe is told the timeline, one event at a time, in order. It must not block
 	// for long.
 	Observe func(Event)
@@ -56,8 +53,10 @@ type RunResult struct {
 
 // RunMachine opens the machine's run on its board, or resumes the one there, and
 // drives it until it ends or ctx does. Every contribution is durable before its
-// agent is answered; a process that dies in between loses and repeats none. The
-// error is a *refusal.Refusal, ctx's error or a defect.
+// agent is answered; a process that dies in between loses and repeats none. One
+// process at a time runs a board, and another is refused STORE_BUSY; what a dead one
+// held is taken over at once. Over a store of the caller's (New) it is taken over
+// when its lease passes. The error is a *refusal.Refusal, ctx's error or a defect.
 func (s *System) RunMachine(ctx context.Context, o RunOptions) (RunResult, error) {
 	if o.Board == "" {
 		o.Board = id.Board(o.Machine.Name)
@@ -66,11 +65,18 @@ func (s *System) RunMachine(ctx context.Context, o RunOptions) (RunResult, error
 	for name, a := range o.Agents {
 		agents[name] = runner.Agent{Body: a.Body, Timeout: a.Timeout}
 	}
+	if s.exclusive != nil {
+		release, err := s.exclusive.take(ctx, o.Board)
+		if err != nil {
+			return RunResult{Board: o.Board}, err
+		}
+		defer release()
+	}
 	host, _ := os.Hostname()
 	r, err := runner.Run(ctx, runner.Config{
 		Boards: s.boards, Machines: s.machines, Principal: s.principal("application"),
 		Board: o.Board, Definition: o.Machine, Limits: o.Limits, Agents: agents,
-		Holder: fmt.Sprintf("%s/%d/%s", host, os.Getpid(), id.New()), Alone: o.Alone, Observe: o.Observe,
+		Holder: fmt.Sprintf("%s/%d/%s", host, os.Getpid(), id.New()), Alone: s.exclusive != nil, Observe: o.Observe,
 	})
 	return RunResult{Board: o.Board, Joined: r.Joined, End: r.End, Outcome: r.Outcome}, err
 }

@@ -58,6 +58,9 @@ type System struct {
 	machines *machines.Service
 	table    *control.Table
 	restored *Restored
+	// exclusive keeps a machine's board to one process; nil where it cannot be told who
+	// else has the store.
+	exclusive exclusive
 	// background ends when the system is closed, and stop ends it.
 	background context.Context
 	stop       context.CancelFunc
@@ -88,12 +91,12 @@ func Open(ctx context.Context, o Options) (*System, error) {
 	if o.Authority == "" {
 		o.Authority = filepath.Clean(o.Data) + ".authority"
 	}
-	return openGuarded(ctx, st, o)
+	return openGuarded(ctx, st, inFolder(o.Data), o)
 }
 
 // openGuarded opens a system over a store of ours after holding it against its
 // authority record.
-func openGuarded(ctx context.Context, st store.Store, o Options) (*System, error) {
+func openGuarded(ctx context.Context, st store.Store, x exclusive, o Options) (*System, error) {
 	k, restored, err := guard(ctx, st, authority.Open(o.Authority), o.Log)
 	var s *System
 	if err == nil {
@@ -102,7 +105,7 @@ func openGuarded(ctx context.Context, st store.Store, o Options) (*System, error
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	s.restored = restored
+	s.restored, s.exclusive = restored, x
 	s.swept.Go(func() { k.run(s.background) })
 	return s, nil
 }
@@ -110,7 +113,11 @@ func openGuarded(ctx context.Context, st store.Store, o Options) (*System, error
 // Memory opens a system that lives and dies with the process.
 func Memory(ctx context.Context, o Options) (*System, error) {
 	st := memory.New(memory.Options{Now: o.Now})
-	return open(ctx, st, st, o)
+	s, err := open(ctx, st, st, o)
+	if err == nil {
+		s.exclusive = inProcess()
+	}
+	return s, err
 }
 
 // New opens a system over a store of the caller's, who closes it after the system.

@@ -35,7 +35,20 @@ func (d dataFlag) open(a *app) (*slate.System, error) {
 	if _, err := os.Stat(file); err != nil {
 		return nil, badInput("%s: %w (name the data folder with --data or SLATE_DATA)", file, cause(err))
 	}
-	return slate.Open(a.ctx, slate.Options{Data: data})
+	return a.open(data)
+}
+
+// open opens a data folder and says so when it holds an older copy of its database.
+func (a *app) open(data string) (*slate.System, error) {
+	sys, err := slate.Open(a.ctx, slate.Options{Data: data})
+	if err != nil {
+		return nil, err
+	}
+	if r := sys.Restored(); r != nil {
+		fmt.Fprintf(a.stderr, "slate: the database in %s is an older copy: %s; epoch %d begins, and cursors from before are answered with a gap\n",
+			data, r.Why, r.Epoch)
+	}
+	return sys, nil
 }
 
 // with opens the system, runs f and closes it.

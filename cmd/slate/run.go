@@ -76,7 +76,7 @@ func (c *runCmd) Run(a *app) error {
 	if data == "" {
 		data = filepath.Join(filepath.Dir(file), defaultData)
 	}
-	sys, err := slate.Open(a.ctx, slate.Options{Data: data})
+	sys, err := a.open(data)
 	if err != nil {
 		return err
 	}
@@ -90,12 +90,6 @@ func (c *runCmd) run(a *app, sys *slate.System, data string, def *machine.Defini
 	if err != nil {
 		return err
 	}
-	unlock, err := lockRun(data, b)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-
 	// A reader of the output that goes away must not take the run along: writes to it
 	// fail from then on instead of ending the process.
 	gone := make(chan os.Signal, 1)
@@ -111,7 +105,7 @@ func (c *runCmd) run(a *app, sys *slate.System, data string, def *machine.Defini
 		cmd := program.Command{Args: m.Command, Dir: m.Dir, Env: m.Env}
 		agents[m.Name] = slate.Agent{Timeout: m.Timeout, Body: program.Body(cmd, out.program(m.Name))}
 	}
-	result, err := sys.RunMachine(a.ctx, slate.RunOptions{Machine: def, Board: b, Agents: agents, Alone: true,
+	result, err := sys.RunMachine(a.ctx, slate.RunOptions{Machine: def, Board: b, Agents: agents,
 		Limits: wire.RunLimits{Idle: c.Idle, WallClock: c.WallClock}, Observe: out.event})
 	if err != nil {
 		return err

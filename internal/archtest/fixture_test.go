@@ -61,7 +61,7 @@ func TestBadArrows(t *testing.T) {
 		{"a decider that knows a store", "board/x.go", Module + "/internal/store/sqlite", []string{"internal/store/sqlite", "board decides"}},
 		{"a decider that knows control", "machine/x.go", Module + "/internal/control", []string{"internal/control", "machine decides"}},
 		{"a decider that knows a sibling", "board/x.go", Module + "/machine", []string{"imports machine"}},
-		{"a decider's test with a store", "board/x_test.go", Module + "/internal/store/memory", []string{"board/x_test.go", "internal/store/memory"}},
+		{"a decider's test with a store", "machine/x_test.go", Module + "/internal/store/memory", []string{"machine/x_test.go", "internal/store/memory"}},
 		{"an agent that knows the board", "agent/x.go", Module + "/board", []string{"imports board", "written once"}},
 		{"a driver that knows another", "internal/store/memory/x.go", Module + "/internal/store/sqlite", []string{"drivers never see each other"}},
 		{"a driver's test that knows another", "internal/store/sqlite/x_test.go", Module + "/internal/store/memory", []string{"drivers never see each other"}},

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 
 	"github.com/slate-agents/slate/id"
+	"github.com/slate-agents/slate/internal/lockfile"
 	"github.com/slate-agents/slate/refusal"
 )
 
@@ -115,7 +116,7 @@ func (f *File) Note(identity string, now Standing) error {
 // update reads the record, changes it and writes it back as one step among the
 // processes of this host. sync makes the result durable before it returns.
 func (f *File) update(sync bool, change func(*record) (bool, error)) error {
-	unlock, err := lock(f.path + ".lock")
+	unlock, err := lockfile.Wait(f.path + ".lock")
 	if err != nil {
 		return f.unusable(err)
 	}
