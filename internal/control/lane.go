@@ -16,6 +16,11 @@ import (
 type lane struct {
 	key   id.Ref
 	queue queue
+	// crowd is how many callers there were around the latest batch, in it and waiting
+	// behind it, and took how long it took when they were more than one. They are the
+	// leader's.
+	crowd int
+	took  time.Duration
 }
 
 // laneOf is the lane that a call belongs to: that of the first board it wants.
@@ -45,7 +50,9 @@ func (w *Writer) Do(ctx context.Context, tenant id.Tenant, call Call) (any, Rece
 		if l, w.spare = w.spare, nil; l == nil {
 			l = &lane{}
 		}
-		l.key = key
+		if l.key != key {
+			l.key, l.crowd = key, 0
+		}
 		w.lanes[key] = l
 		w.mu.Unlock()
 		w.lead(ctx, l, p)
@@ -82,17 +89,15 @@ func (w *Writer) lead(ctx context.Context, l *lane, p *pending) {
 	if err := w.acquire(ctx); err != nil {
 		p.fail(err)
 	} else {
-		if w.crowded.Load() {
-			// Those who were answered just now and come again are let in line first; else
-			// the quickest of them would have a transaction for itself, every other time.
-			runtime.Gosched()
-		}
+		w.gather(l)
 		batch := w.batch(l, p)
-		w.crowded.Store(len(batch) > 1)
+		begun := time.Now()
 		w.run(Detached(ctx), batch)
+		l.crowd, l.took = len(batch), time.Since(begun)
 		w.release()
 	}
 	w.mu.Lock()
+	l.crowd += l.queue.length
 	next := l.queue.pop()
 	if next == nil {
 		delete(w.lanes, l.key)
@@ -101,6 +106,27 @@ func (w *Writer) lead(ctx context.Context, l *lane, p *pending) {
 	w.mu.Unlock()
 	if next != nil {
 		next.turn <- true
+	}
+}
+
+// gather lets those who were answered together, and come again, into the line before
+// a batch is closed; else the quickest of them would have a transaction for itself
+// while all others wait for it. It gives way for a small part of what the latest
+// batch took, and not at all when that was one call's.
+func (w *Writer) gather(l *lane) {
+	const part, most = 8, 1000
+	if l.crowd < 2 {
+		return
+	}
+	until := time.Now().Add(l.took / part)
+	for range most {
+		w.mu.Lock()
+		back := 1+l.queue.length >= min(l.crowd, w.batching.Calls)
+		w.mu.Unlock()
+		if back || !time.Now().Before(until) {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 

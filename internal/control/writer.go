@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/slate-agents/slate/board"
@@ -26,8 +25,6 @@ type Writer struct {
 	cache    *cache
 	// slots bounds the transactions under way; nil when the lanes do.
 	slots chan struct{}
-	// crowded says that the latest batch was of more than one call.
-	crowded atomic.Bool
 
 	mu    sync.Mutex
 	lanes map[id.Ref]*lane

@@ -35,12 +35,13 @@ func (s *Service) Relay(ctx context.Context, ref id.Ref) {
 		return
 	}
 	s.mu.Lock()
-	if _, at := s.relaying[ref]; at {
-		s.relaying[ref] = true
+	if r := s.relaying[ref]; r != nil {
+		r.again = true
 		s.mu.Unlock()
 		return
 	}
-	s.relaying[ref] = false
+	r := &relay{}
+	s.relaying[ref] = r
 	s.mu.Unlock()
 
 	for {
@@ -49,14 +50,38 @@ func (s *Service) Relay(ctx context.Context, ref id.Ref) {
 			s.cfg.Log.Error("relaying the outbox", "board", ref.String(), "error", err)
 		}
 		s.mu.Lock()
-		again := s.relaying[ref] || more
-		if !again || err != nil {
+		if !r.again && !more || err != nil {
 			delete(s.relaying, ref)
 			s.mu.Unlock()
+			s.nudge(r.due)
 			return
 		}
-		s.relaying[ref] = false
+		r.again = false
 		s.mu.Unlock()
+	}
+}
+
+// relay is one that is at work on a board. again is set when somebody asked for
+// another pass, and due is when something falls due that it need not wait for.
+type relay struct {
+	again bool
+	due   time.Time
+}
+
+// later sees to what falls due on a board by itself. What is due now while a relay
+// is at work is that relay's next pass; the sweeper would only come in between.
+func (s *Service) later(ref id.Ref, due time.Time) {
+	if due.IsZero() {
+		return
+	}
+	s.mu.Lock()
+	r := s.relaying[ref]
+	if r != nil && due.After(s.cfg.Now()) && (r.due.IsZero() || due.Before(r.due)) {
+		r.due = due
+	}
+	s.mu.Unlock()
+	if r == nil {
+		s.nudge(due)
 	}
 }
 
@@ -73,7 +98,7 @@ func (s *Service) relayOnce(ctx context.Context, ref id.Ref, c board.Callables) 
 	}
 	claimed := answer.([]board.Claimed)
 	if len(claimed) == 0 {
-		s.nudge(receipt.NextDue)
+		s.later(ref, receipt.NextDue)
 		return false, nil
 	}
 	settled := make([]board.Settlement, 0, len(claimed))
@@ -81,9 +106,7 @@ func (s *Service) relayOnce(ctx context.Context, ref id.Ref, c board.Callables) 
 		settled = append(settled, s.send(ctx, ref, c, n))
 	}
 	_, receipt, err = s.w.Do(ctx, ref.Tenant, settle{target{ref: ref}, settled})
-	if !receipt.Due {
-		s.nudge(receipt.NextDue)
-	}
+	s.later(ref, receipt.NextDue)
 	return receipt.Due, err
 }
 
@@ -91,8 +114,7 @@ func (s *Service) relayOnce(ctx context.Context, ref id.Ref, c board.Callables) 
 func (s *Service) atWork(ref id.Ref) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, at := s.relaying[ref]
-	return at
+	return s.relaying[ref] != nil
 }
 
 // send tells one agent and says how the claim ends.

@@ -48,7 +48,7 @@ type Service struct {
 
 	mu        sync.Mutex
 	callables map[id.Ref]*board.Callables
-	relaying  map[id.Ref]bool // true: somebody asked for another pass
+	relaying  map[id.Ref]*relay
 	// wake interrupts a sweeper that sleeps until sleepUntil (Unix nanoseconds).
 	wake       chan struct{}
 	sleepUntil atomic.Int64
@@ -72,7 +72,7 @@ func New(ctx context.Context, w *control.Writer, cfg Config) (*Service, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Service{w: w, info: info, cfg: cfg, callables: map[id.Ref]*board.Callables{},
-		relaying: map[id.Ref]bool{}, wake: make(chan struct{}, 1)}, nil
+		relaying: map[id.Ref]*relay{}, wake: make(chan struct{}, 1)}, nil
 }
 
 // Use gives this process the callables of a board, in place of those it had. They
@@ -165,7 +165,7 @@ func (s *Service) after(ctx context.Context, r control.Receipt, c board.Callable
 	if r.Due {
 		s.Relay(ctx, r.Ref)
 	} else {
-		s.nudge(r.NextDue)
+		s.later(r.Ref, r.NextDue)
 	}
 }
 
