@@ -9,6 +9,7 @@ import (
 
 	"github.com/slate-agents/slate/id"
 	"github.com/slate-agents/slate/internal/lockfile"
+	"github.com/slate-agents/slate/internal/store/postgres"
 	"github.com/slate-agents/slate/refusal"
 )
 
@@ -22,6 +23,17 @@ func inFolder(data string) exclusive {
 	return func(_ context.Context, b id.Board) (func(), bool, error) {
 		sum := sha256.Sum256([]byte(b))
 		return lockfile.Try(filepath.Join(data, fmt.Sprintf("run-%x.lock", sum[:8])))
+	}
+}
+
+// inDatabase excludes by a lock of the database, among all who opened it.
+func inDatabase(st *postgres.Store, o Options) exclusive {
+	tenant := o.Tenant
+	if tenant == "" {
+		tenant = id.DefaultTenant
+	}
+	return func(ctx context.Context, b id.Board) (func(), bool, error) {
+		return st.Exclusive(ctx, "run/"+id.Ref{Tenant: tenant, Board: b}.String())
 	}
 }
 

@@ -3,12 +3,15 @@ package slate
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/slate-agents/slate/board"
 	"github.com/slate-agents/slate/id"
 	"github.com/slate-agents/slate/internal/authority"
 	"github.com/slate-agents/slate/internal/store"
+	"github.com/slate-agents/slate/refusal"
 )
 
 // Restored says that the database was recognised, when it was opened, as an older
@@ -46,6 +49,25 @@ func guard(ctx context.Context, st store.Store, record *authority.File, log *slo
 		log.Warn("the database is an older copy", "why", verdict.Why, "epoch", verdict.Epoch)
 	}
 	return k, &Restored{Why: verdict.Why, Epoch: verdict.Epoch}, nil
+}
+
+// stateFile is where the authority record of databases lies when nobody says where.
+func stateFile() (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", refusal.New(refusal.AuthorityMismatch, "authority", "there is no home folder to keep the authority record in: %v", err).
+				WithFix("name a file for it, outside the database's backups")
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	dir = filepath.Join(dir, "slate")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", refusal.New(refusal.AuthorityMismatch, dir, "the folder of the authority record cannot be made: %v", err).
+			WithFix("name another file for it, outside the database's backups")
+	}
+	return filepath.Join(dir, "authority"), nil
 }
 
 func standing(info board.Info) authority.Standing {

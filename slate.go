@@ -20,6 +20,7 @@ import (
 	"github.com/slate-agents/slate/internal/control/machines"
 	"github.com/slate-agents/slate/internal/store"
 	"github.com/slate-agents/slate/internal/store/memory"
+	"github.com/slate-agents/slate/internal/store/postgres"
 	"github.com/slate-agents/slate/internal/store/sqlite"
 	"github.com/slate-agents/slate/refusal"
 	"github.com/slate-agents/slate/wire"
@@ -30,6 +31,9 @@ type Options struct {
 	// Data is the folder that the system keeps its database in; it is made if it is
 	// not there. Memory ignores it.
 	Data string
+	// Database is the URL of a PostgreSQL database (postgres://user:password@host/name)
+	// that keeps the boards instead of a folder. Data is then left empty.
+	Database string
 	// Tenant is whose boards the system acts on; empty means id.DefaultTenant.
 	Tenant id.Tenant
 	// Now replaces the clock. Then nothing happens by itself: call Sweep after moving
@@ -37,7 +41,9 @@ type Options struct {
 	Now func() time.Time
 	// Authority is the file of the authority record, by which an older copy of the
 	// database is recognised when it is opened. It must lie outside Data and outside
-	// Data's backups. Empty means a file beside Data: its name with .authority behind it.
+	// Data's backups. Empty means a file beside Data, its name with .authority behind it;
+	// for a Database, the file slate/authority in the user's state folder
+	// (XDG_STATE_HOME, or .local/state at home).
 	Authority string
 	// Limits bound the content of every write; zero means wire.DefaultLimits.
 	Limits wire.Limits
@@ -70,11 +76,18 @@ type System struct {
 // DatabaseFile is the name of the database inside the data folder.
 const DatabaseFile = "slate.db"
 
-// Open opens the system in a folder, on SQLite: every answered write is durable.
+// Open opens the system in a folder, on SQLite, or over a PostgreSQL database: every
+// answered write is durable.
 func Open(ctx context.Context, o Options) (*System, error) {
-	if o.Data == "" {
-		return nil, refusal.New(refusal.InvalidRequest, "data", "Options.Data names no folder").
-			WithFix("name one, or use Memory for a system without a folder")
+	switch {
+	case o.Data == "" && o.Database == "":
+		return nil, refusal.New(refusal.InvalidRequest, "data", "Options name neither a folder (Data) nor a database (Database)").
+			WithFix("name one of them, or use Memory for a system without either")
+	case o.Data != "" && o.Database != "":
+		return nil, refusal.New(refusal.InvalidRequest, "data", "Options name both a folder (Data) and a database (Database)").
+			WithFix("name one of them")
+	case o.Database != "":
+		return openDatabase(ctx, o)
 	}
 	if err := os.MkdirAll(o.Data, 0o700); err != nil {
 		var at *fs.PathError
@@ -92,6 +105,22 @@ func Open(ctx context.Context, o Options) (*System, error) {
 		o.Authority = filepath.Clean(o.Data) + ".authority"
 	}
 	return openGuarded(ctx, st, inFolder(o.Data), o)
+}
+
+// openDatabase opens the system over a PostgreSQL database.
+func openDatabase(ctx context.Context, o Options) (*System, error) {
+	if o.Authority == "" {
+		file, err := stateFile()
+		if err != nil {
+			return nil, err
+		}
+		o.Authority = file
+	}
+	st, err := postgres.Open(ctx, o.Database, postgres.Options{Now: o.Now})
+	if err != nil {
+		return nil, err
+	}
+	return openGuarded(ctx, st, inDatabase(st, o), o)
 }
 
 // openGuarded opens a system over a store of ours after holding it against its

@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,46 +16,6 @@ import (
 	"github.com/slate-agents/slate/refusal"
 	"github.com/slate-agents/slate/wire"
 )
-
-// dataFlag says where the boards are.
-type dataFlag struct {
-	Data string `env:"SLATE_DATA" help:"The data folder. Default: .slate in this folder." placeholder:"DIR"`
-}
-
-// open opens a data folder that is there; looking at boards makes none.
-func (d dataFlag) open(a *app) (*slate.System, error) {
-	data := d.Data
-	if data == "" {
-		data = defaultData
-	}
-	file := filepath.Join(data, slate.DatabaseFile)
-	if _, err := os.Stat(file); err != nil {
-		return nil, badInput("%s: %w (name the data folder with --data or SLATE_DATA)", file, cause(err))
-	}
-	return a.open(data)
-}
-
-// open opens a data folder and says so when it holds an older copy of its database.
-func (a *app) open(data string) (*slate.System, error) {
-	sys, err := slate.Open(a.ctx, slate.Options{Data: data})
-	if err != nil {
-		return nil, err
-	}
-	if r := sys.Restored(); r != nil {
-		fmt.Fprintf(a.stderr, "slate: the database in %s is an older copy: %s; epoch %d begins, and cursors from before are answered with a gap\n",
-			data, r.Why, r.Epoch)
-	}
-	return sys, nil
-}
-
-// with opens the system, runs f and closes it.
-func (d dataFlag) with(a *app, f func(*slate.System) error) error {
-	sys, err := d.open(a)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(sys), sys.Close())
-}
 
 type boardCmd struct {
 	List    boardListCmd    `cmd:"" help:"List the boards."`
@@ -72,7 +29,7 @@ type boardCmd struct {
 	Delete  boardDeleteCmd  `cmd:"" help:"Delete a board with its record."`
 }
 
-type boardListCmd struct{ dataFlag }
+type boardListCmd struct{ storeFlags }
 
 func (c *boardListCmd) Run(a *app) error {
 	return c.with(a, func(sys *slate.System) error {
@@ -124,7 +81,7 @@ func outcome(o *wire.Outcome) string {
 }
 
 type boardShowCmd struct {
-	dataFlag
+	storeFlags
 	Board string `arg:"" help:"The board."`
 }
 
@@ -177,7 +134,7 @@ func version(r wire.Region) string {
 }
 
 type boardReadCmd struct {
-	dataFlag
+	storeFlags
 	Board  string `arg:"" help:"The board."`
 	Region string `arg:"" help:"The region."`
 	pageFlags
@@ -264,7 +221,7 @@ func (a *app) entry(e wire.Entry) error {
 }
 
 type boardChangesCmd struct {
-	dataFlag
+	storeFlags
 	Board string `arg:"" help:"The board."`
 	pageFlags
 }
@@ -284,7 +241,7 @@ func (c *boardChangesCmd) Run(a *app) error {
 }
 
 type boardTailCmd struct {
-	dataFlag
+	storeFlags
 	Board  string `arg:"" help:"The board."`
 	Follow bool   `short:"f" help:"Wait for more until interrupted, or until a machine's run has ended."`
 }
@@ -343,7 +300,7 @@ func (c *boardTailCmd) entries(a *app, b *slate.Board, wait func() bool) error {
 }
 
 type boardWriteCmd struct {
-	dataFlag
+	storeFlags
 	Board   string `arg:"" help:"The board."`
 	Region  string `arg:"" help:"The region."`
 	Content string `arg:"" optional:"" help:"The content, as JSON; - reads standard input. Left out, with --expect, the premise is cleared."`
@@ -397,7 +354,7 @@ func (c *boardWriteCmd) Run(a *app) error {
 }
 
 type boardEraseCmd struct {
-	dataFlag
+	storeFlags
 	Board  string  `arg:"" help:"The board."`
 	Seqs   []int64 `arg:"" help:"The positions of the entries."`
 	By     string  `required:"" help:"Who erases." placeholder:"NAME"`
@@ -422,7 +379,7 @@ func (c *boardEraseCmd) Run(a *app) error {
 }
 
 type boardAbortCmd struct {
-	dataFlag
+	storeFlags
 	Board  string `arg:"" help:"The board."`
 	By     string `required:"" help:"Who ends the run." placeholder:"NAME"`
 	Reason string `required:"" help:"Why." placeholder:"TEXT"`
@@ -442,7 +399,7 @@ func (c *boardAbortCmd) Run(a *app) error {
 }
 
 type boardDeleteCmd struct {
-	dataFlag
+	storeFlags
 	Board string `arg:"" help:"The board."`
 	Yes   bool   `help:"Say that you mean it: nothing of the board can be read again."`
 }

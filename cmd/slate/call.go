@@ -13,7 +13,7 @@ import (
 // callCmd is the method table as a command: what has no verb of its own here can
 // still be called.
 type callCmd struct {
-	dataFlag
+	storeFlags
 	Method string `arg:"" optional:"" help:"The method, such as board.writeLevel. Left out, the methods are listed."`
 	Body   string `arg:"" optional:"" help:"The body, as JSON; - reads standard input. Left out, an empty one."`
 	Board  string `help:"The board that the method acts on." placeholder:"NAME"`

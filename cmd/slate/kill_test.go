@@ -30,7 +30,9 @@ var (
 
 // subject is a machine with its agents that runs are made of.
 type subject struct {
-	t     *testing.T
+	t *testing.T
+	// slate is the program that runs it.
+	slate string
 	dir   string
 	board id.Board
 	// mark is in the environment of every agent of the subject.
@@ -51,7 +53,7 @@ type life struct {
 
 func (s *subject) start(data string) *life {
 	s.t.Helper()
-	l := &life{cmd: exec.Command("slate", "run", s.dir, "--data", data), ended: make(chan error, 1)}
+	l := &life{cmd: exec.Command(s.slate, "run", s.dir, "--data", data), ended: make(chan error, 1)}
 	l.cmd.Env = append(append(os.Environ(), "MARK="+s.mark), s.env...)
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	l.cmd.Stdout, l.cmd.Stderr = &l.out, &l.out
@@ -203,6 +205,17 @@ func (s *subject) undisturbed() {
 	s.t.Logf("a run takes %s and leaves %d lines", s.takes, len(s.want))
 }
 
+// built is the program as people have it. The tests' own copy of it does for the
+// other tests; under the race detector it is too slow to be started so often.
+func built(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "slate")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", file, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return file
+}
+
 // moments draws the moments, and says how to draw the same again.
 func moments(t *testing.T) *rand.Rand {
 	n := *seed
@@ -217,7 +230,7 @@ func moments(t *testing.T) *rand.Rand {
 // right before the end: half of the kills go to runs that are killed once, half to
 // runs that are killed again and again.
 func TestKilledAndResumed(t *testing.T) {
-	s := &subject{t: t, dir: "testdata/crew", board: "crew", mark: id.New()}
+	s := &subject{t: t, slate: built(t), dir: "testdata/crew", board: "crew", mark: id.New()}
 	s.undisturbed()
 	r := moments(t)
 	root := t.TempDir()
@@ -269,7 +282,7 @@ func TestIncidentKilledAndResumed(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	s := &subject{t: t, dir: dir, board: "incident-blackboard", mark: id.New(),
+	s := &subject{t: t, slate: built(t), dir: dir, board: "incident-blackboard", mark: id.New(),
 		env: []string{"INCIDENT_DATA=" + filepath.Join(example, "captures", "a")}}
 	s.undisturbed()
 	r := moments(t)

@@ -59,7 +59,7 @@ type machineGraphCmd struct {
 	Format string `short:"f" enum:"svg,mermaid,dot" default:"svg" help:"svg, mermaid or dot."`
 	Out    string `help:"The file to write. Default: standard output." placeholder:"FILE"`
 	Events bool   `help:"With --board: draw the run's timeline instead of its states."`
-	dataFlag
+	storeFlags
 }
 
 func (c *machineGraphCmd) Run(a *app) error {
@@ -143,7 +143,7 @@ func (c *machineSchemaCmd) Run(a *app) error {
 }
 
 type machineReplayCmd struct {
-	dataFlag
+	storeFlags
 	Board  string `arg:"" help:"The run's board."`
 	At     int64  `help:"The position; 0 means the head." default:"0"`
 	Verify bool   `help:"Start from the contributions alone, evaluate every guard again, and fail on the first difference from the record."`
@@ -184,7 +184,7 @@ func (c *machineReplayCmd) Run(a *app) error {
 }
 
 type machineDiffCmd struct {
-	dataFlag
+	storeFlags
 	Board string `arg:"" help:"The run's board."`
 	From  int64  `arg:"" help:"The earlier position."`
 	To    int64  `arg:"" optional:"" help:"The later position. Default: the head."`
@@ -227,7 +227,7 @@ func (c *machineDiffCmd) Run(a *app) error {
 }
 
 type machineMigrateCmd struct {
-	dataFlag
+	storeFlags
 	Board string `arg:"" help:"The run's board."`
 	File  string `arg:"" help:"The new document, or its folder."`
 }

@@ -27,15 +27,12 @@ import (
 	"github.com/slate-agents/slate/wire"
 )
 
-// defaultData is the folder beside a machine that its runs are kept in.
-const defaultData = ".slate"
-
 type runCmd struct {
 	Path   string `arg:"" help:"A machine's YAML file, or a folder with machine.yaml and agents.yaml."`
 	Agents string `help:"The agents file. Default: agents.yaml beside the machine." placeholder:"FILE"`
-	Data   string `env:"SLATE_DATA" help:"The data folder. Default: .slate beside the machine." placeholder:"DIR"`
 	Board  string `help:"The board to open or resume. Default: the machine's name." placeholder:"NAME"`
-	New    bool   `help:"If the board's run has ended, open another board: NAME-2, NAME-3 and so on."`
+	storeFlags
+	New bool `help:"If the board's run has ended, open another board: NAME-2, NAME-3 and so on."`
 
 	Idle      time.Duration `help:"Close the run when nothing happens for this long." placeholder:"DURATION"`
 	WallClock time.Duration `help:"Close the run after this long whatever else is true." placeholder:"DURATION"`
@@ -72,20 +69,19 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	data := c.Data
-	if data == "" {
-		data = filepath.Join(filepath.Dir(file), defaultData)
+	if c.Data == "" && c.Database == "" {
+		c.Data = filepath.Join(filepath.Dir(file), defaultData)
 	}
-	sys, err := a.open(data)
+	sys, err := c.open(a)
 	if err != nil {
 		return err
 	}
-	err = c.run(a, sys, data, def, team)
+	err = c.run(a, sys, def, team)
 	return errors.Join(err, sys.Close())
 }
 
 // run drives the machine on the right board and says how it ended.
-func (c *runCmd) run(a *app, sys *slate.System, data string, def *machine.Definition, team []roster.Agent) error {
+func (c *runCmd) run(a *app, sys *slate.System, def *machine.Definition, team []roster.Agent) error {
 	b, err := c.board(a, sys, def)
 	if err != nil {
 		return err
@@ -98,7 +94,7 @@ func (c *runCmd) run(a *app, sys *slate.System, data string, def *machine.Defini
 
 	out := newTimeline(a)
 	if !a.json {
-		fmt.Fprintf(a.stdout, "machine %s, board %s, data in %s\n", def.Name, b, data)
+		fmt.Fprintf(a.stdout, "machine %s, board %s, data in %s\n", def.Name, b, c.place())
 	}
 	agents := map[string]slate.Agent{}
 	for _, m := range team {
@@ -110,7 +106,7 @@ func (c *runCmd) run(a *app, sys *slate.System, data string, def *machine.Defini
 	if err != nil {
 		return err
 	}
-	return c.finish(a, sys, data, result)
+	return c.finish(a, sys, result)
 }
 
 // board is the board to run on.
@@ -141,12 +137,12 @@ func (c *runCmd) board(a *app, sys *slate.System, def *machine.Definition) (id.B
 }
 
 // finish prints what the run came to and returns its exit status.
-func (c *runCmd) finish(a *app, sys *slate.System, data string, result slate.RunResult) error {
+func (c *runCmd) finish(a *app, sys *slate.System, result slate.RunResult) error {
 	final, err := sys.Board(result.Board).State(a.ctx, 0)
 	if err != nil {
 		return err
 	}
-	summary := runSummary{Event: "result", Data: data, MachineState: final, Outcome: result.Outcome}
+	summary := runSummary{Event: "result", Data: c.place(), MachineState: final, Outcome: result.Outcome, at: c.storeFlags}
 	// Whoever read the output may have left; the run ended as it did all the same.
 	if err := a.print(summary, summary.print); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
@@ -164,6 +160,7 @@ type runSummary struct {
 	wire.MachineState
 	// Outcome is that of the board's run; absent while it is open.
 	Outcome *wire.Outcome `json:"outcome,omitempty"`
+	at      storeFlags
 }
 
 func (s runSummary) print(w io.Writer) error {
@@ -179,8 +176,8 @@ func (s runSummary) print(w io.Writer) error {
 	if err := printContext(w, s.Context); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nthe record: board %s, %d entries, in %s\n  slate board tail %s --data %s\n",
-		s.Board, s.Position, filepath.Join(s.Data, slate.DatabaseFile), shellWord(string(s.Board)), shellWord(s.Data))
+	_, err := fmt.Fprintf(w, "\nthe record: board %s, %d entries, in %s\n  slate board tail %s%s\n",
+		s.Board, s.Position, s.at.file(), shellWord(string(s.Board)), s.at.again())
 	return err
 }
 

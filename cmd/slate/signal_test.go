@@ -34,7 +34,7 @@ func TestInterrupted(t *testing.T) {
 			if err := syscall.Mkfifo(filepath.Join(dir, "gate.pipe"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s := &subject{t: t, dir: dir, board: "gate", mark: id.New()}
+			s := &subject{t: t, slate: "slate", dir: dir, board: "gate", mark: id.New()}
 			s.env = []string{"GATE=" + dir}
 			marked, err := os.ReadFile(filepath.Join(dir, "agents.yaml"))
 			if err != nil {
