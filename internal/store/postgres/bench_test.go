@@ -90,8 +90,35 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkFloor inserts the same rows into a table with the same indexes, one a
-// transaction: what the database does when nobody governs it.
+// floor inserts the same rows into a table with the same indexes, one a transaction:
+// what the database does when nobody governs it.
+func floor(tb testing.TB, server *pgtest.Server, schema string, keyed bool) (insert func(w, n int) error, done func()) {
+	tb.Helper()
+	server.Exec(tb, `CREATE TABLE `+schema+`.raw (LIKE `+schema+`.entries INCLUDING ALL)`)
+	config, err := pgxpool.ParseConfig(server.URL(schema))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config.MaxConns, config.MinConns = writers, writers
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	digest := sha256.Sum256(payload)
+	var heads [writers]int64
+	return func(w, n int) error {
+		heads[w]++
+		var key any
+		if keyed {
+			key = fmt.Sprintf("key-%012d", n)
+		}
+		_, err := pool.Exec(context.Background(), `INSERT INTO raw (tenant, board, seq, version, at, region, kind, writer,
+			key, digest, salt, content) VALUES (1, $1, $2, 0, $3, 'notes', 'level', $4, $5, $6, $7, $8)`,
+			int64(w+1), heads[w], time.Now(), "analyst", key, digest[:], digest[:16], []byte(payload))
+		return err
+	}, pool.Close
+}
+
 func BenchmarkFloor(b *testing.B) {
 	server := pgtest.Shared(b)
 	for _, keyed := range []bool{true, false} {
@@ -99,30 +126,9 @@ func BenchmarkFloor(b *testing.B) {
 			schema := server.Schema(b)
 			s := open(b, server.URL(schema), postgres.Options{})
 			defer s.Close()
-			server.Exec(b, `CREATE TABLE `+schema+`.raw (LIKE `+schema+`.entries INCLUDING ALL)`)
-			config, err := pgxpool.ParseConfig(server.URL(schema))
-			if err != nil {
-				b.Fatal(err)
-			}
-			config.MaxConns, config.MinConns = writers, writers
-			pool, err := pgxpool.NewWithConfig(context.Background(), config)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer pool.Close()
-			digest := sha256.Sum256(payload)
-			var heads [writers]int64
-			each(b, server, func(w, n int) error {
-				heads[w]++
-				var key any
-				if keyed {
-					key = fmt.Sprintf("key-%012d", n)
-				}
-				_, err := pool.Exec(context.Background(), `INSERT INTO raw (tenant, board, seq, version, at, region, kind, writer,
-					key, digest, salt, content) VALUES (1, $1, $2, 0, $3, 'notes', 'level', $4, $5, $6, $7, $8)`,
-					int64(w+1), heads[w], time.Now(), "analyst", key, digest[:], digest[:16], []byte(payload))
-				return err
-			})
+			insert, done := floor(b, server, schema, keyed)
+			defer done()
+			each(b, server, insert)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/slate-agents/slate/board"
@@ -115,12 +114,12 @@ func readLookups(r row, w *board.Want, f *board.Facts) error {
 	}
 	if len(w.Keys) > 0 {
 		err := r.records(0, func(r row) error {
-			e, err := readEntry(r)
+			e := readEntry(r)
 			if f.Keys == nil {
 				f.Keys = make(map[string]board.Entry, len(w.Keys))
 			}
 			f.Keys[e.Key] = e
-			return err
+			return nil
 		})
 		if err != nil {
 			return err
@@ -130,12 +129,12 @@ func readLookups(r row, w *board.Want, f *board.Facts) error {
 		return nil
 	}
 	return r.records(1, func(r row) error {
-		e, err := readEntry(r)
+		e := readEntry(r)
 		if f.Entries == nil {
 			f.Entries = make(map[id.Seq]board.Entry, len(w.Entries))
 		}
 		f.Entries[e.Seq] = e
-		return err
+		return nil
 	})
 }
 
@@ -148,26 +147,21 @@ func readLookup(r row, f *board.Facts) error {
 	if err != nil {
 		return err
 	}
-	e, err := readEntry(fields)
+	e := readEntry(fields)
 	f.Keys = map[string]board.Entry{e.Key: e}
-	return err
+	return nil
 }
 
 // readEntry reads entryColumns.
-func readEntry(r row) (board.Entry, error) {
+func readEntry(r row) board.Entry {
 	e := board.Entry{Entry: wire.Entry{
 		Seq: id.Seq(r.int(0)), Region: r.text(1), Kind: r.kind(2), Version: id.Version(r.int(3)), Writer: r.text(4),
 		At: r.at(5), Key: r.text(6), Digest: r.digest(7), Blobs: r.digests(8), Content: r.bytes(10),
 	}, Salt: r.bytes(9)}
-	if !r.has(11) {
-		return e, nil
+	if r.has(11) {
+		e.Erased = &wire.Erasure{At: r.at(11), By: r.text(12), Reason: r.text(13)}
 	}
-	x, err := r.record(11)
-	if err != nil {
-		return e, fmt.Errorf("the erasure of entry %d: %w", e.Seq, err)
-	}
-	e.Erased = &wire.Erasure{At: x.at(0), By: x.text(1), Reason: x.text(2)}
-	return e, nil
+	return e
 }
 
 // readBlobSize reads a digest and a size.

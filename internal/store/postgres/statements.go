@@ -67,8 +67,7 @@ const stateWidth = 4
 
 // entryColumns are what readEntry reads.
 const entryColumns = `e.seq, e.region, e.kind, e.version, e.writer, e.at, e.key, e.digest, e.blobs, e.salt, e.content,
-	CASE WHEN e.erased THEN (SELECT ROW(x.at, x.by, x.reason) FROM erasures x
-		WHERE x.tenant = e.tenant AND x.board = e.board AND x.seq = e.seq) END`
+	e.erased_at, e.erased_by, e.erased_reason`
 
 // lookups are entries by key ($4) and by sequence number ($5), lookup is the one of a
 // single key. OFFSET 0 makes each a search of its own, for which there is no index but

@@ -142,12 +142,10 @@ func (p *pageReader) add(c *conn, ref id.Ref, q board.EntryQuery) error {
 	}
 	return c.add(pages[pageKind{q.Region != "", q.Newest}], func(r row) error {
 		p.head = id.Seq(r.int(0))
-		if !r.has(1) {
-			return nil
+		if r.has(1) {
+			p.entries = append(p.entries, readEntry(r[1:]))
 		}
-		e, err := readEntry(r[1:])
-		p.entries = append(p.entries, e)
-		return err
+		return nil
 	})
 }
 

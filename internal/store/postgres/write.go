@@ -258,10 +258,10 @@ func (t *tx) writeErasures(h *hold, all []board.Tombstone) error {
 	for i := range all {
 		x := &all[i]
 		t.board(h).int(int64(x.Seq)).int(instantOf(x.At)).text(x.By).optText(x.Reason)
-		if err := t.c.add(writeErasure, nil); err != nil {
+		if err := t.c.add(erase, nil); err != nil {
 			return err
 		}
-		for _, statement := range []*statement{erase, eraseRefs, eraseCheckpoints} {
+		for _, statement := range []*statement{eraseRefs, eraseCheckpoints} {
 			t.board(h).int(int64(x.Seq))
 			if err := t.c.add(statement, nil); err != nil {
 				return err

@@ -48,13 +48,11 @@ var (
 	writeBlobRefs = newStatement(`INSERT INTO blob_refs (tenant, board, seq, digest)
 		SELECT $1::integer, $2::bigint, n.* FROM unnest($3::bigint[], $4::bytea[]) n ON CONFLICT DO NOTHING`)
 
-	// An entry that is not there cannot be erased: its number is then NULL.
-	writeErasure = newStatement(`INSERT INTO erasures (tenant, board, seq, at, by, reason)
-		VALUES ($1::integer, $2::bigint, (SELECT e.seq FROM entries e
-			WHERE e.tenant = $1 AND e.board = $2 AND e.seq = $3::bigint), $4::timestamptz, $5::text, $6::text)
-		ON CONFLICT (tenant, board, seq) DO UPDATE SET at = excluded.at, by = excluded.by, reason = excluded.reason`)
-	erase = newStatement(`UPDATE entries SET erased = true, salt = NULL, content = NULL, blobs = NULL
-		WHERE tenant = $1::integer AND board = $2::bigint AND seq = $3::bigint`)
+	// An entry that is not there cannot be erased: the board then has no head.
+	erase = newStatement(`WITH e AS (UPDATE entries SET salt = NULL, content = NULL, blobs = NULL,
+			erased_at = $4::timestamptz, erased_by = $5::text, erased_reason = $6::text
+			WHERE tenant = $1::integer AND board = $2::bigint AND seq = $3::bigint RETURNING seq)
+		UPDATE boards SET head = CASE WHEN EXISTS (SELECT 1 FROM e) THEN head END WHERE tenant = $1 AND id = $2`)
 	// The values that the entry referred to may have lost their last reference.
 	eraseRefs = newStatement(`WITH d AS (DELETE FROM blob_refs
 			WHERE tenant = $1::integer AND board = $2::bigint AND seq = $3::bigint RETURNING digest)
@@ -102,7 +100,6 @@ var deleteBoard = []*statement{
 	newStatement(`DELETE FROM checkpoints WHERE tenant = $1::integer AND board = $2::bigint`),
 	newStatement(`DELETE FROM machines WHERE tenant = $1::integer AND board = $2::bigint`),
 	newStatement(`DELETE FROM blob_refs WHERE tenant = $1::integer AND board = $2::bigint`),
-	newStatement(`DELETE FROM erasures WHERE tenant = $1::integer AND board = $2::bigint`),
 	newStatement(`DELETE FROM entries WHERE tenant = $1::integer AND board = $2::bigint`),
 	newStatement(`DELETE FROM outcomes WHERE tenant = $1::integer AND board = $2::bigint`),
 	dropOutbox,

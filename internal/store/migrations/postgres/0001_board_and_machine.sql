@@ -4,6 +4,8 @@
 --     readable by a person. Lists of names are text[]. Durations are nanoseconds and
 --     digests the 32 bytes of a SHA-256. Absent is NULL.
 --   * Names compare by their bytes (COLLATE "C"), whatever the database's locale.
+--   * An erasure is columns of its entry and not a row of its own: the row is written
+--     anew either way.
 --   * Large values need no table of their own: PostgreSQL keeps them apart by itself
 --     and does not rewrite them with the rest of their row.
 --   * Rows that are written with every call (entries, outbox) have no foreign keys: the
@@ -129,7 +131,6 @@ CREATE TABLE entries (
     seq     bigint  NOT NULL,
     version bigint  NOT NULL,
     at      timestamptz,
-    erased  boolean NOT NULL DEFAULT false,
     region  text    COLLATE "C" NOT NULL,
     kind    region_kind NOT NULL,
     writer  text,
@@ -138,23 +139,16 @@ CREATE TABLE entries (
     blobs   bytea,
     salt    bytea,
     content bytea,
+    -- What stays where content was erased.
+    erased_at     timestamptz,
+    erased_by     text,
+    erased_reason text,
     PRIMARY KEY (tenant, board, seq)
 ) WITH (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0,
     toast.autovacuum_vacuum_threshold = 0, toast.autovacuum_vacuum_scale_factor = 0);
 
 CREATE INDEX entries_region ON entries (tenant, board, region, seq);
 CREATE UNIQUE INDEX entries_key ON entries (tenant, board, key) WHERE key IS NOT NULL;
-
--- What stays where content was erased.
-CREATE TABLE erasures (
-    tenant integer     NOT NULL,
-    board  bigint      NOT NULL,
-    seq    bigint      NOT NULL,
-    at     timestamptz NOT NULL,
-    by     text        NOT NULL,
-    reason text,
-    PRIMARY KEY (tenant, board, seq)
-);
 
 CREATE TABLE outcomes (
     tenant     integer NOT NULL,
