@@ -245,8 +245,11 @@ func (w *world) finish() {
 // acknowledgments, crashes and time that passes.
 func TestNoChangeIsLostHoweverTheRelayIsInterrupted(t *testing.T) {
 	depth := 6
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		depth = 4
+	case slowed: // nothing here runs at the same time as anything else
+		depth = 5
 	}
 	tried := 0
 	var explore func(path []int)

@@ -70,8 +70,8 @@ func (a attempt) try(t *testing.T, r *rig) (wire.Result, error) {
 func order(says, answer string, attempts ...attempt) sentence {
 	return sentence{says, func(t *testing.T, r *rig) {
 		for _, a := range attempts {
-			p := newRig(t, r.f)
-			res, err := a.try(t, p)
+			r.calls = board.Callables{}
+			res, err := a.try(t, r)
 			got := string(refusal.CodeOf(err))
 			switch {
 			case err != nil && got == "":
@@ -88,6 +88,7 @@ func order(says, answer string, attempts ...attempt) sentence {
 			if got != answer {
 				t.Errorf("%+v answers %s, want %s", a, got, answer)
 			}
+			r.ok(r.s.Delete(r.ctx, by("application"), name))
 		}
 	}}
 }
