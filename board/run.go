@@ -328,7 +328,8 @@ func (s *State) Expire(env Env, judgement *Judgement) (*wire.Outcome, error) {
 	case wall:
 		return s.close(now, wire.WallClockExpired, "", false, nil), nil
 	case idle && judgement.Judged == s.row.Head:
-		run.Activity = now
+		// Under a clock that goes back, what comes next may not be older than this.
+		run.Activity, s.row.Latest = now, now
 		s.changed = true
 	}
 	s.settleDue()
