@@ -320,7 +320,7 @@ func (m *model) expire(now time.Time, j *board.Judgement) {
 	case walls:
 		m.close(now, wire.WallClockExpired)
 	case idles && j.Judged == m.head():
-		m.run.activity = now
+		m.run.activity, m.latest = now, now
 	}
 }
 

@@ -166,6 +166,15 @@ var limits = []sentence{
 		r.clock.move(tick)
 		equal(t, "closed", r.sweep().Closed, 1)
 	}},
+	{"a limit that began anew is not brought forward by a clock that goes back", func(t *testing.T, r *rig) {
+		r.calls.Termination = func(context.Context, wire.BoardState) bool { return false }
+		r.idle()
+		r.clock.move(2 * time.Minute)
+		r.open()
+		r.clock.move(-time.Minute)
+		r.level("a", "facts", `1`)
+		equal(t, "idle limit", r.show().Run.IdleAt, start.Add(3*time.Minute))
+	}},
 	{"a predicate that judged an older position decides nothing", func(t *testing.T, r *rig) {
 		r.calls.Termination = func(_ context.Context, b wire.BoardState) bool {
 			if b.Head == 0 {
