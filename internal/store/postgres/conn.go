@@ -63,6 +63,9 @@ func (s *Store) acquire(ctx context.Context) (*conn, error) {
 	for wait := firstConnect; ; wait = min(2*wait, longConnect) {
 		pool, err := s.pool.Acquire(limited)
 		if err == nil {
+			if s.lastConnect.Load() != nil {
+				s.lastConnect.Store(nil)
+			}
 			return s.connOf(pool), nil
 		}
 		if ctx.Err() != nil {
@@ -87,21 +90,21 @@ func (s *Store) acquire(ctx context.Context) (*conn, error) {
 
 // unavailable says why there is no connection.
 func (s *Store) unavailable(late bool, err error) error {
-	if !late {
-		return s.place.connectFailed(err)
-	}
+	stat := s.pool.Stat()
 	// The pool only says that time ran out; what the server said came before.
-	if !passing(err) {
-		if last := s.lastConnect.Load(); last != nil && s.pool.Stat().AcquiredConns() < s.pool.Stat().MaxConns() {
-			err = *last
-		}
-	}
-	if passing(err) {
+	last := s.lastConnect.Load()
+	switch {
+	case !late || passing(err):
 		return s.place.connectFailed(err)
+	case stat.AcquiredConns() >= stat.MaxConns():
+		return refusal.New(refusal.StoreBusy, s.place.String(), "all %d connections to %s were taken for %s",
+			stat.MaxConns(), s.place, s.patience).
+			WithFix("nothing was done: try again later, or give the store more connections")
+	case last != nil:
+		return s.place.connectFailed(*last)
 	}
-	return refusal.New(refusal.StoreBusy, s.place.String(), "all %d connections to %s were taken for %s",
-		s.pool.Stat().MaxConns(), s.place, s.patience).
-		WithFix("nothing was done: try again later, or give the store more connections")
+	return refusal.New(refusal.StoreBusy, s.place.String(), "the server of %s let nobody in for %s", s.place, s.patience).
+		WithFix("nothing was done: try again later")
 }
 
 func (s *Store) connOf(pool *pgxpool.Conn) *conn {

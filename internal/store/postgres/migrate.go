@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strconv"
 
@@ -88,55 +87,49 @@ func quote(text string) string {
 	return quoted + "'"
 }
 
+// migrateLock is a number that nobody else is likely to use.
+const migrateLock = 0x5c1a7e_0000_0001
+
 // migrate applies the migrations that the database lacks. One process at a time does
-// so; the others wait and then find nothing left to do.
-func migrate(ctx context.Context, config *pgx.ConnConfig, where place, schema string) error {
-	config = config.Copy()
+// so, for as long as it has the connection; the others wait and then find nothing
+// left to do.
+func migrate(ctx context.Context, c *pgx.Conn, config *pgx.ConnConfig, where place, schema string) error {
 	// Waiting for another process that migrates may take as long as that does.
+	_, err := exec(ctx, c.PgConn(), fmt.Sprintf(`SET lock_timeout = 0; SELECT pg_advisory_lock(%d)`, int64(migrateLock)))
+	if err == nil && schema != "" {
+		_, err = exec(ctx, c.PgConn(), `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{schema}.Sanitize())
+	}
+	if err != nil {
+		return migrateFailed(ctx, where, err)
+	}
+	if have, newest, err := inspect(ctx, c, where, schema); err != nil || have >= newest {
+		return err
+	}
+	config = config.Copy()
 	delete(config.RuntimeParams, "lock_timeout")
 	delete(config.RuntimeParams, "idle_in_transaction_session_timeout")
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.Postgres(),
-		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()),
-		goose.WithSessionLocker(locker{schema}))
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
 		return fmt.Errorf("postgres: migrate: %w", err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if stateOf(err) == "42501" {
-			return refusal.New(refusal.StoreReadOnly, where.String(), "the user %s may not make tables in the database %s", where.user, where).
-				WithFix("grant it the right to: GRANT CREATE ON SCHEMA … TO %s", where.user).With("sqlstate", "42501")
-		}
-		if passing(err) || retryable(err) {
-			return where.busy("migrate", err)
-		}
-		return where.translate("migrate", err)
-	}
-	return nil
+	_, err = provider.Up(ctx)
+	return migrateFailed(ctx, where, err)
 }
 
-// locker orders the processes that migrate.
-type locker struct{ schema string }
-
-// migrateLock is a number that nobody else is likely to use.
-const migrateLock = 0x5c1a7e_0000_0001
-
-func (l locker) SessionLock(ctx context.Context, c *sql.Conn) error {
-	if _, err := c.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, int64(migrateLock)); err != nil {
-		return err
-	}
-	if l.schema == "" {
+func migrateFailed(ctx context.Context, where place, err error) error {
+	switch {
+	case err == nil:
 		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case stateOf(err) == "42501": // insufficient_privilege
+		return refusal.New(refusal.StoreReadOnly, where.String(), "the user %s may not make tables in the database %s", where.user, where).
+			WithFix("grant it the right to: GRANT CREATE ON SCHEMA … TO %s", where.user).With("sqlstate", "42501")
+	case passing(err), retryable(err):
+		return where.busy("migrate", err)
 	}
-	_, err := c.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{l.schema}.Sanitize())
-	return err
-}
-
-func (l locker) SessionUnlock(ctx context.Context, c *sql.Conn) error {
-	_, err := c.ExecContext(ctx, `SELECT pg_advisory_unlock($1)`, int64(migrateLock))
-	return err
+	return where.translate("migrate", err)
 }

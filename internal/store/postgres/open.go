@@ -75,6 +75,12 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openPool(ctx, config, where, opts)
+}
+
+// openPool opens the database once it is known where it is.
+func openPool(ctx context.Context, config *pgxpool.Config, where place, opts Options) (*Store, error) {
+	var err error
 	s := &Store{place: where, now: opts.Now, patience: opts.Patience}
 	conns := opts.MaxConns
 	if conns <= 0 {
@@ -178,7 +184,7 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, where place, opts *Opt
 	if err != nil || have >= newest {
 		return err
 	}
-	return migrate(ctx, config, where, opts.Schema)
+	return migrate(ctx, c, config, where, opts.Schema)
 }
 
 // connect makes one connection. A server that is starting is waited for.
