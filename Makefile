@@ -3,7 +3,7 @@
 #   make run     build everything and investigate the example's incident
 #   make test    check and test everything; installs what it stands on, or says what to
 #
-# The rest is parts of these, and make bench, make fuzz and make clean.
+# The rest is parts of these, and make bench, make fuzz, make soak and make clean.
 
 # Tools are pinned here and kept out of go.mod: they are not what the program is made of.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -12,6 +12,10 @@ GOVULNCHECK := v1.9.0
 # How long each fuzz target runs, and which benchmarks.
 FUZZTIME ?= 30s
 BENCH    ?= .
+
+# How many seeds make soak runs the simulation with, on each store, and from which.
+SEEDS ?= 1000
+FROM  ?= 1
 
 # Stamp the version only where git can tell it.
 VCS := $(shell git status >/dev/null 2>&1 && echo true || echo false)
@@ -25,7 +29,7 @@ ALL  = $(shell go list ./...)
 # and the locks it needs are its own.
 RACE = -race -gcflags='modernc.org/...=-race=false'
 
-.PHONY: run test check build need bench fuzz vuln lint arrows clean
+.PHONY: run test check build need bench fuzz soak vuln lint arrows clean
 
 # Once a run has ended, the next one is on another board of the same data folder.
 run: build
@@ -63,6 +67,10 @@ bench:
 
 fuzz:
 	build/fuzz.sh $(FUZZTIME)
+
+# The whole system under seeded faults, for as long as that many seeds take.
+soak:
+	cd internal/sim && go test -timeout 0 -count 1 -run '^TestSim$$' -seeds $(SEEDS) -from $(FROM)
 
 # Removes what make built and the records of make run, so that the next one begins anew.
 clean:

@@ -17,6 +17,7 @@ func TestEveryMethodIsAnOperation(t *testing.T) {
 		"Batching": "it asks no database",
 		"Now":      "it was read when the transaction began",
 		"Close":    "the process ends with it",
+		"SetEpoch": "whoever opens the store calls it, before there is a process",
 	}
 	have := map[string]bool{}
 	for _, op := range faults.Operations() {

@@ -95,7 +95,7 @@ func (w *world) process() *process {
 		},
 		Slow: w.clock.Advance,
 	})
-	area := machines.NewArea()
+	area := machines.NewArea(p.st)
 	p.writer = control.NewWriter(p.st, area)
 	var err error
 	if p.boards, err = boards.New(context.Background(), p.writer, boards.Config{Now: w.clock.Now}); err != nil {
