@@ -148,7 +148,13 @@ func (c update) Decide(turn *control.Turn) (any, error) {
 	}
 	w := c.write
 	if first, ok := st.Keyed(w.IdemKey); ok {
-		return c.updated(h.run, wire.Updated{Seq: first.Seq, Repeated: true, Differs: first.Region != w.Field || !sameValue(first.Content, w.Value)}), nil
+		// Of an erased value nothing is left to compare.
+		differs := first.Region != w.Field || (first.Erased == nil && !sameValue(first.Content, w.Value))
+		// Another value through a summons that is no longer live is no repeat: the
+		// reducer says what it is.
+		if !differs || h.run.Live(w.Agent, w.Entry, w.Attempt, w.Generation) {
+			return c.updated(h.run, wire.Updated{Seq: first.Seq, Repeated: true, Differs: differs}), nil
+		}
 	}
 	for _, b := range c.blobs {
 		if f, ok := h.run.Definition().Field(w.Field); ok && f.Type == "blob" && !st.Blob(b) {
