@@ -133,6 +133,12 @@ func (s *State) repeat(first Entry, p proposed) (*Region, wire.Result, error) {
 	return nil, wire.Result{Written: w}, nil
 }
 
+// useOf says how a region of each kind is used.
+var useOf = map[wire.Kind]string{
+	wire.Level:   "a level is read in pages and written without a version",
+	wire.Premise: "a premise is read as one value and written with the version that it expects to replace",
+}
+
 // declared returns the region if it is declared with this kind.
 func (s *State) declared(name string, kind wire.Kind) (*Region, *refusal.Refusal) {
 	r := s.regions[name]
@@ -141,7 +147,7 @@ func (s *State) declared(name string, kind wire.Kind) (*Region, *refusal.Refusal
 	}
 	if r.Kind != kind {
 		return nil, refusal.New(refusal.WrongKind, name, "region %q is a %s, not a %s", name, r.Kind, kind).
-			WithFix("write a %s with the %s write", r.Kind, r.Kind)
+			WithFix("%s", useOf[r.Kind])
 	}
 	return r, nil
 }
@@ -213,7 +219,7 @@ func (s *State) Erase(env Env, by string, e wire.Erase) (int, error) {
 	count := 0
 	for _, seq := range e.Seqs {
 		entry := s.entries[seq]
-		if entry.Erased != nil || entry.Content == nil {
+		if entry.Erased != nil || entry.Content == nil && len(entry.Blobs) == 0 {
 			continue
 		}
 		t := wire.Erasure{At: at, By: by, Reason: e.Reason}
