@@ -46,6 +46,32 @@ var contract = []sentence{
 			t.Fatal("two stores have one identity")
 		}
 	}},
+	{"a store that can be copied has a mark that grows with what is written, so that an older copy shows", func(t *testing.T, r *rig) {
+		r.create()
+		mark := func(st board.Store) int64 {
+			info, err := st.Info(r.ctx)
+			r.ok(err)
+			return info.Mark
+		}
+		r.level("a", "facts", `0`)
+		if mark(r.store) == 0 {
+			if r.f.Kill != nil {
+				t.Fatal("a copy of the store can be opened, and nothing tells that it is older")
+			}
+			return
+		}
+		older, before := r.f.Kill(t, r.store, r.clock.now), mark(r.store)
+		r.level("a", "facts", `1`)
+		r.level("a", "facts", `2`)
+		after := mark(r.store)
+		if before >= after || mark(older) >= after {
+			t.Fatalf("mark %d became %d; that of an older copy is %d", before, after, mark(older))
+		}
+		r.ok(r.s.Delete(r.ctx, by("a"), name))
+		if mark(r.store) < after {
+			t.Fatal("the mark went back")
+		}
+	}},
 	{"facts come in the order of the wants", func(t *testing.T, r *rig) {
 		r.make(wire.CreateBoard{Board: "z"})
 		r.make(wire.CreateBoard{Board: "a"})

@@ -97,6 +97,24 @@ var erasure = []sentence{
 		equal(t, "head", r.show().Head, 1)
 		r.heard(e)
 	}},
+	{"erasing an entry frees what only it referred to", func(t *testing.T, r *rig) {
+		r.create()
+		mine, shared, cleared := r.put("mine"), r.put("shared"), r.put("cleared")
+		r.wrote(r.s.WriteLevel(r.ctx, by("a"), name, wire.LevelWrite{Region: "facts", Content: raw(`1`), Blobs: []id.Digest{mine, shared}}))
+		r.wrote(r.s.WriteLevel(r.ctx, by("a"), name, wire.LevelWrite{Region: "facts", Content: raw(`2`), Blobs: []id.Digest{shared}}))
+		r.wrote(r.s.WritePremise(r.ctx, by("a"), name, wire.PremiseWrite{Region: "window", Blobs: []id.Digest{cleared}}))
+		equal(t, "erased", r.erase("", 1, 3), 2)
+		r.clock.move(time.Hour)
+		r.collect(r.clock.now())
+		if r.has(mine) || r.has(cleared) || !r.has(shared) {
+			t.Fatalf("mine %v, cleared %v, shared %v", r.has(mine), r.has(cleared), r.has(shared))
+		}
+		for _, p := range []*rig{r, r.again()} {
+			if e := p.changes(); e[0].Blobs != nil || len(e[1].Blobs) != 1 {
+				t.Fatalf("%+v", e)
+			}
+		}
+	}},
 	{"long content is erased as short is", func(t *testing.T, r *rig) {
 		r.create()
 		r.level("a", "facts", `"`+strings.Repeat("long ", 100_000)+`"`)
