@@ -351,10 +351,12 @@ func without(t *testing.T, dir string, patterns map[string]string) string {
 
 // When the facts of the second round stand on the board already, one is enough.
 func TestDecisiveFactsOnTheBoardSolveInOneRound(t *testing.T) {
+	solved := 0
 	eachCapture(t, func(t *testing.T, dir string, want expectation) {
 		if !slices.Contains(want.Statuses, "solved") {
-			t.Skip("this capture is not solved")
+			return // there are no decisive facts to place
 		}
+		solved++
 		long := run(t, dir, analysts, 0)
 		var placed []string
 		for author, facts := range long.board.byAuthor(t) {
@@ -371,4 +373,7 @@ func TestDecisiveFactsOnTheBoardSolveInOneRound(t *testing.T) {
 			t.Errorf("%d facts, %d of them placed: something was said again", got, len(placed))
 		}
 	})
+	if solved == 0 {
+		t.Error("no capture is solved")
+	}
 }
