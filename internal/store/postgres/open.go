@@ -44,9 +44,9 @@ type Store struct {
 	pool     *pgxpool.Pool
 	writers  int
 	gate     gate.Gate
-	// identity is the store's own, which makes its locks its own in a database that
-	// holds several.
-	identity string
+	// identity is the store's own, and home the schema that it is in. Together they make
+	// its locks its own in a database that holds several, or a copy.
+	identity, home string
 	// lifetime is the server's token, see resolve.go.
 	lifetime atomic.Pointer[string]
 	// wary counts the transactions for which no caller is trusted to hold a state.
@@ -232,6 +232,16 @@ func (s *Store) introduce(ctx context.Context) error {
 		}
 	}
 	s.identity = info.Identity
+	err = s.read(ctx, "open", func(c *conn) error {
+		c.plain(readHome, func(r row) error {
+			s.home = r.text(0)
+			return nil
+		})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	return s.learnLifetime(ctx)
 }
 

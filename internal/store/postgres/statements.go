@@ -167,3 +167,6 @@ func page(region, order string) string {
 
 // nameStore gives a new store its identity.
 var nameStore = newStatement(`UPDATE store SET identity = $1::text, created = clock_timestamp() WHERE identity = ''`)
+
+// readHome is the schema that the tables were found in.
+var readHome = newStatement(`SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'store'::regclass`)

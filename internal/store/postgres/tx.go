@@ -192,8 +192,10 @@ func (t *tx) lock(wants []board.Want) error {
 
 // lockKey is the number of a board's lock.
 func (s *Store) lockKey(ref id.Ref) int64 {
-	b := make([]byte, 0, 160)
+	b := make([]byte, 0, 256)
 	b = append(b, s.identity...)
+	b = binary.AppendUvarint(b, uint64(len(s.home)))
+	b = append(b, s.home...)
 	b = binary.AppendUvarint(b, uint64(len(ref.Tenant)))
 	b = append(b, ref.Tenant...)
 	b = append(b, ref.Board...)
