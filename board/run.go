@@ -36,8 +36,10 @@ func (s *State) Create(env Env, c wire.CreateBoard) (wire.Attached, error) {
 		s.declare(d)
 	}
 	s.openRun(now, c.Limits)
+	// An agent is told of the opening values, and of nothing that an earlier run left.
+	head := s.row.Head
 	for _, a := range c.Agents {
-		s.join(now, a, 0)
+		s.join(now, a, head)
 	}
 	writer := c.Writer
 	if writer == "" {
@@ -226,7 +228,7 @@ func (s *State) Register(env Env, a wire.AgentDecl) (wire.AgentState, error) {
 		return wire.AgentState{}, err
 	}
 	if have := s.agents[a.Name]; have != nil {
-		if have.Address != a.Address || !same(have.WritesTo, a.WritesTo) || !same(have.SubscribesTo, a.SubscribesTo) {
+		if have.Address != a.Address || !have.WritesTo.Equal(a.WritesTo) || !have.SubscribesTo.Equal(a.SubscribesTo) {
 			return wire.AgentState{}, refusal.New(refusal.AgentExists, a.Name,
 				"agent %q is registered on this run with another declaration", a.Name).
 				WithFix("register under another name, or with the same declaration")
@@ -245,9 +247,6 @@ func (s *State) join(now time.Time, a wire.AgentDecl, at id.Seq) {
 	s.agents[a.Name] = &Agent{AgentDecl: a, Told: at, Cursor: at, Registered: now}
 	s.touchAgent(a.Name)
 }
-
-// same compares both ways: a set may name a region twice.
-func same(a, b wire.Names) bool { return a.Equal(b) && b.Equal(a) }
 
 // open reports whether the run is open at this instant, closing it first if one of
 // its limits has passed: a limit holds exactly, whether or not a sweep has come by.

@@ -24,11 +24,16 @@ func (n Names) Has(region string) bool { return slices.Contains(n.Names, region)
 
 // Equal reports whether both say the same, in whatever order.
 func (n Names) Equal(m Names) bool {
-	if n.Set != m.Set || len(n.Names) != len(m.Names) {
+	if n.Set != m.Set {
 		return false
 	}
 	for _, name := range n.Names {
 		if !m.Has(name) {
+			return false
+		}
+	}
+	for _, name := range m.Names {
+		if !n.Has(name) {
 			return false
 		}
 	}

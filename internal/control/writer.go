@@ -119,10 +119,16 @@ func (w *Writer) persist(ctx context.Context, batch []*pending) error {
 // attempt is one transaction. Its error means that nothing was kept, except that
 // COMMIT_UNKNOWN means what it says.
 func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
-	// A panic that went up from here would leave the writer without a leader.
+	// A panic that went up from here would leave the writer without a leader. One that
+	// comes out of a commit does not say whether it was made.
+	committing := false
 	defer func() {
 		if v := recover(); v != nil {
 			err = &defect{value: v, stack: debug.Stack()}
+			if committing {
+				err = refusal.New(refusal.CommitUnknown, "", "commit: %v", err).
+					WithFix("read the board again to see whether the write is there")
+			}
 		}
 	}()
 	turn := &Turn{Env: board.Env{Salt: salt, NewID: id.New}}
@@ -196,9 +202,11 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
 				}
 			}
 		}
+		committing = true
 		if err := tx.Commit(ctx); err != nil {
 			return err
 		}
+		committing = false
 	}
 	for _, u := range turn.units {
 		if erased[u] {

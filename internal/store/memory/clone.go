@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -34,6 +35,14 @@ func keepRow(r board.Row) board.Row {
 		r.Run.OpenedAt, r.Run.Activity, r.Run.WallAt = micro(r.Run.OpenedAt), micro(r.Run.Activity), micro(r.Run.WallAt)
 	}
 	return r
+}
+
+// readEntry is cloneEntry with bytes of the reader's own: what a reader does to them
+// does not reach the record.
+func readEntry(e *board.Entry) board.Entry {
+	c := cloneEntry(e)
+	c.Content, c.Salt = bytes.Clone(c.Content), bytes.Clone(c.Salt)
+	return c
 }
 
 func cloneEntry(e *board.Entry) board.Entry {

@@ -106,9 +106,9 @@ func pick(first, last int, q board.EntryQuery, at func(int) *board.Entry) []boar
 	out := make([]board.Entry, n)
 	for i := range out {
 		if q.Newest {
-			out[i] = cloneEntry(at(last - 1 - i))
+			out[i] = readEntry(at(last - 1 - i))
 		} else {
-			out[i] = cloneEntry(at(first + i))
+			out[i] = readEntry(at(first + i))
 		}
 	}
 	return out
@@ -123,7 +123,7 @@ func (r *record) facts(w *board.Want, f *board.Facts) {
 			if f.Keys == nil {
 				f.Keys = make(map[string]board.Entry, len(w.Keys))
 			}
-			f.Keys[key] = cloneEntry(r.entry(seq))
+			f.Keys[key] = readEntry(r.entry(seq))
 		}
 	}
 	for _, seq := range w.Entries {
@@ -131,7 +131,7 @@ func (r *record) facts(w *board.Want, f *board.Facts) {
 			if f.Entries == nil {
 				f.Entries = make(map[id.Seq]board.Entry, len(w.Entries))
 			}
-			f.Entries[seq] = cloneEntry(e)
+			f.Entries[seq] = readEntry(e)
 		}
 	}
 	if w.Have != 0 && w.Have == r.row.Rev {

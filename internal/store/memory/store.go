@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -194,7 +195,7 @@ func (s *Store) Blob(ctx context.Context, tenant id.Tenant, digest id.Digest) ([
 	s.data.RLock()
 	defer s.data.RUnlock()
 	if b := s.blobs[blobKey{tenant, digest}]; b != nil {
-		return b.content, nil
+		return bytes.Clone(b.content), nil
 	}
 	return nil, nil
 }
