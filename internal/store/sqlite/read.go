@@ -243,7 +243,7 @@ func (c conn) page(p *place, query board.EntryQuery) ([]board.Entry, error) {
 	if query.Region != "" {
 		q.text(query.Region)
 	}
-	var out []board.Entry
+	out := make([]board.Entry, 0, max(0, min(query.Limit, int(through-query.After))))
 	err := q.rows(func(stmt *sqlite.Stmt) error {
 		out = append(out, readEntry(stmt))
 		return nil
@@ -253,17 +253,23 @@ func (c conn) page(p *place, query board.EntryQuery) ([]board.Entry, error) {
 			err = c.erasure(p, &out[i])
 		}
 	}
+	if len(out) == 0 {
+		return nil, err
+	}
 	return out, err
 }
 
 type pageKind struct{ region, newest bool }
 
+// SQLite looks at the value of a parameter that it plans a range, a limit or a
+// condition outside an index by, and plans anew, at more than the price of the query,
+// when another value is bound. It does not look behind a plus.
 const pageAll = `SELECT ` + entryColumns + ` FROM entries
-	WHERE tenant = ?1 AND board = ?2 AND seq > ?3 AND seq <= ?4`
+	WHERE tenant = +?1 AND board = +?2 AND seq > +?3 AND seq <= +?4`
 
 var pageSQL = map[pageKind]string{
-	{false, false}: pageAll + ` ORDER BY seq LIMIT ?5`,
-	{false, true}:  pageAll + ` ORDER BY seq DESC LIMIT ?5`,
-	{true, false}:  pageAll + ` AND region = ?6 ORDER BY seq LIMIT ?5`,
-	{true, true}:   pageAll + ` AND region = ?6 ORDER BY seq DESC LIMIT ?5`,
+	{false, false}: pageAll + ` ORDER BY seq LIMIT +?5`,
+	{false, true}:  pageAll + ` ORDER BY seq DESC LIMIT +?5`,
+	{true, false}:  pageAll + ` AND region = +?6 ORDER BY seq LIMIT +?5`,
+	{true, true}:   pageAll + ` AND region = +?6 ORDER BY seq DESC LIMIT +?5`,
 }

@@ -128,14 +128,15 @@ func (s *Store) Boards(ctx context.Context, q board.BoardQuery) ([]board.Row, er
 	}
 	var rows []board.Row
 	err := s.read(ctx, "list boards", func(c conn) error {
+		// Pluses as in pageAll.
 		run := c.q(`SELECT ` + rowColumns + `, ?1, b.name FROM boards b
-			WHERE b.tenant = (SELECT id FROM tenants WHERE name = ?1) AND b.name > ?2 ORDER BY b.name LIMIT ?3`)
+			WHERE b.tenant = (SELECT id FROM tenants WHERE name = ?1) AND b.name > +?2 ORDER BY b.name LIMIT +?3`)
 		if q.DueBy.IsZero() {
 			run.text(string(q.Tenant)).text(string(q.After)).int(int64(q.Limit))
 		} else {
 			run = c.q(`SELECT ` + rowColumns + `, (SELECT name FROM tenants WHERE id = b.tenant), b.name
 				FROM boards b INDEXED BY boards_due
-				WHERE b.due IS NOT NULL AND b.due <= ? ORDER BY b.due, b.id LIMIT ? OFFSET ?`).
+				WHERE b.due IS NOT NULL AND b.due <= +? ORDER BY b.due, b.id LIMIT +? OFFSET +?`).
 				int(q.DueBy.UnixMicro()).int(int64(q.Limit)).int(int64(max(q.Offset, 0)))
 		}
 		return run.rows(func(stmt *sqlite.Stmt) error {
