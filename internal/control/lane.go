@@ -21,6 +21,7 @@ type lane struct {
 	// leader's.
 	crowd int
 	took  time.Duration
+	desk  desk
 }
 
 // laneOf is the lane that a call belongs to: that of the first board it wants.
@@ -92,7 +93,7 @@ func (w *Writer) lead(ctx context.Context, l *lane, p *pending) {
 		w.gather(l)
 		batch := w.batch(l, p)
 		begun := time.Now()
-		w.run(Detached(ctx), batch)
+		w.run(Detached(ctx), &l.desk, batch)
 		l.crowd, l.took = len(batch), time.Since(begun)
 		w.release()
 	}

@@ -68,8 +68,8 @@ var errAlone = errors.New("control: a board with other areas' rows is deleted or
 // run decides a batch in one transaction and sets the answer of every call. When
 // the transaction fails, the calls are run again one by one, so that one call's
 // failure is not its batch-mates'.
-func (w *Writer) run(ctx context.Context, batch []*pending) {
-	err := w.persist(ctx, batch)
+func (w *Writer) run(ctx context.Context, d *desk, batch []*pending) {
+	err := w.persist(ctx, d, batch)
 	switch {
 	case err == nil:
 	case len(batch) == 1 || refusal.CodeOf(err) == refusal.CommitUnknown:
@@ -78,7 +78,7 @@ func (w *Writer) run(ctx context.Context, batch []*pending) {
 		}
 	default:
 		for _, p := range batch {
-			if err := w.persist(ctx, []*pending{p}); err != nil {
+			if err := w.persist(ctx, d, []*pending{p}); err != nil {
 				p.fail(err)
 			}
 		}
@@ -97,10 +97,10 @@ const (
 )
 
 // persist is attempt, run again with jitter while the store asks for it.
-func (w *Writer) persist(ctx context.Context, batch []*pending) error {
+func (w *Writer) persist(ctx context.Context, d *desk, batch []*pending) error {
 	wait, begun := firstRetry, time.Time{}
 	for {
-		err := w.attempt(ctx, batch)
+		err := w.attempt(ctx, d, batch)
 		if !errors.Is(err, board.ErrRetry) {
 			return err
 		}
@@ -116,9 +116,19 @@ func (w *Writer) persist(ctx context.Context, batch []*pending) error {
 	}
 }
 
+// desk is where a leader works: what a transaction of one call needs room for. A lane
+// has one, because only one leads it at a time.
+type desk struct {
+	turn   Turn
+	change [1]board.Change
+}
+
+// clear leaves nothing of a transaction for the next one, or for the collector to keep.
+func (d *desk) clear() { *d = desk{} }
+
 // attempt is one transaction. Its error means that nothing was kept, except that
 // COMMIT_UNKNOWN means what it says.
-func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
+func (w *Writer) attempt(ctx context.Context, d *desk, batch []*pending) (err error) {
 	// A panic that went up from here would leave the writer without a leader. One that
 	// comes out of a commit does not say whether it was made.
 	committing := false
@@ -131,7 +141,9 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
 			}
 		}
 	}()
-	turn := &Turn{Env: board.Env{Salt: salt, NewID: id.New}}
+	defer d.clear()
+	turn := &d.turn
+	turn.Salt, turn.NewID = salt, id.New
 	wants := w.wants(batch, turn)
 	tx, facts, err := w.store.Begin(ctx, wants)
 	if err != nil {
@@ -178,7 +190,7 @@ func (w *Writer) attempt(ctx context.Context, batch []*pending) (err error) {
 		}
 	}
 
-	changes := board.Changes{Blobs: turn.blobs, CollectBlobs: turn.collect}
+	changes := board.Changes{Boards: d.change[:0], Blobs: turn.blobs, CollectBlobs: turn.collect}
 	var erased map[*unit]bool
 	for _, u := range turn.units {
 		if c, ok := u.board.Take(); ok {
