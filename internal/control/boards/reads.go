@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"github.com/slate-agents/slate/agent"
@@ -152,7 +153,8 @@ func (s *Service) Premise(ctx context.Context, p control.Principal, b id.Board, 
 		_, err := s.region(ctx, ref, region, wire.Premise)
 		return wire.PremiseState{}, err
 	}
-	rows, _, err := s.w.Store().Entries(ctx, ref, board.EntryQuery{Region: region, Newest: true, Limit: 1})
+	newest := board.EntryQuery{Region: region, Newest: true, Limit: 1}
+	rows, _, err := s.w.Store().Entries(ctx, ref, newest)
 	if err != nil {
 		return wire.PremiseState{}, err
 	}
@@ -161,7 +163,17 @@ func (s *Service) Premise(ctx context.Context, p control.Principal, b id.Board, 
 		if err != nil {
 			return wire.PremiseState{}, err
 		}
-		return wire.PremiseState{Region: r.Name, Version: r.Version}, nil
+		if r.Version == 0 {
+			return wire.PremiseState{Region: r.Name}, nil
+		}
+		// It was written in between: a version without its value would pass for one that
+		// was cleared.
+		if rows, _, err = s.w.Store().Entries(ctx, ref, newest); err != nil {
+			return wire.PremiseState{}, err
+		}
+		if len(rows) == 0 {
+			return wire.PremiseState{}, fmt.Errorf("boards: premise %q of board %s went while it was read", region, ref)
+		}
 	}
 	e := rows[0]
 	return wire.PremiseState{Region: region, Version: e.Version, Value: e.Content, Seq: e.Seq,
