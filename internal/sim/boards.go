@@ -18,7 +18,7 @@ var (
 
 	plain    = []id.Ref{endless, limited, asked}
 	levels   = []string{"notes", "notes", "log", "_hidden"}
-	premises = []string{"goal", "plan"}
+	premises = []string{"goal", "goal", "goal", "plan", "plan", "side 1", "side 2", "side 3", "side 4"}
 	writers  = []string{"wanda", "wim", "ann", "bob", "cat", "mallory"}
 )
 
@@ -51,7 +51,8 @@ func (s *sim) setUp() {
 		p.run("makes "+ref.String(), func() {
 			_, err := p.boards.Create(s.ctx, p.who(ref, "maker"), wire.CreateBoard{Board: ref.Board, Agents: cast[:3],
 				Regions: []wire.RegionDecl{{Name: "notes", Kind: wire.Level}, {Name: "log", Kind: wire.Level, Window: 2 * time.Second}, {Name: "_hidden", Kind: wire.Level},
-					{Name: "goal", Kind: wire.Premise}, {Name: "plan", Kind: wire.Premise, Window: time.Second}},
+					{Name: "goal", Kind: wire.Premise}, {Name: "plan", Kind: wire.Premise, Window: time.Second},
+					{Name: "side 1", Kind: wire.Premise}, {Name: "side 2", Kind: wire.Premise}, {Name: "side 3", Kind: wire.Premise}, {Name: "side 4", Kind: wire.Premise}},
 				Opening: []wire.Opening{{Region: "goal", Content: json.RawMessage(`"begin"`)}}, Limits: limitsOf(ref)}, p.callables(ref, p.st))
 			p.expected("makes a board", p.st, err)
 		})

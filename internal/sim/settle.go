@@ -111,6 +111,7 @@ func (s *sim) recorded() {
 				s.fail("%s: entry %d was %+v and is %+v", ref, e.Seq, was, e)
 			}
 		}
+		v.entries = all // as they are now: what was erased refers to nothing
 		var keys []string
 		for key := range v.keys {
 			keys = append(keys, key)

@@ -106,6 +106,11 @@ type sim struct {
 	readers  []*reader
 	machines []*errand
 	blobs    []id.Digest
+
+	// hotRef and hotRegion are where premises are written until hotUntil.
+	hotRef    id.Ref
+	hotRegion string
+	hotUntil  int
 }
 
 // Run runs one simulation and returns what went wrong, or nil.

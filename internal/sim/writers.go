@@ -169,11 +169,24 @@ func (s *sim) again() *write {
 	return nil
 }
 
+// place is where a premise is written: for a while most go to the same one, because
+// what goes wrong goes wrong where callers meet.
+func (s *sim) place() (id.Ref, string) {
+	if s.chance(3) {
+		return pick(s, plain), pick(s, premises)
+	}
+	if s.step >= s.hotUntil {
+		s.hotRef, s.hotRegion, s.hotUntil = pick(s, plain), pick(s, premises), s.step+60
+	}
+	return s.hotRef, s.hotRegion
+}
+
 // readThenWrite reads a premise and writes it at the version that it read.
 func (p *proc) readThenWrite() {
 	s := p.s
-	w := s.draw(pick(s, plain))
-	w.premise, w.region, w.active = true, pick(s, premises), true
+	ref, region := s.place()
+	w := s.draw(ref)
+	w.premise, w.region, w.active = true, region, true
 	p.run(fmt.Sprintf("reads, then makes %s", w), func() {
 		st := p.st
 		now, err := p.boards.Premise(s.ctx, p.who(w.ref, w.writer), w.ref.Board, w.region)
@@ -181,11 +194,29 @@ func (p *proc) readThenWrite() {
 			w.active = false
 			return
 		}
+		if !st.Dead() {
+			s.valued(w, now)
+		}
 		w.expect = now.Version
 		r, err := p.boards.WritePremise(s.ctx, p.who(w.ref, w.writer), w.ref.Board,
 			wire.PremiseWrite{Region: w.region, Expect: w.expect, Content: json.RawMessage(w.content), Key: w.key, Blobs: w.blobs})
 		s.answered(p, st, w, r, err)
 	})
+}
+
+// valued holds a premise as it was read against the version that it is said to have.
+func (s *sim) valued(w *write, now wire.PremiseState) {
+	for _, e := range s.boards[w.ref].entries {
+		if e.Region == w.region && e.Version == now.Version {
+			if now.Erased == nil && (string(now.Value) != string(e.Content) || now.Seq != e.Seq || now.Writer != e.Writer) {
+				s.fail("%s %s was read as %+v, its version %d is %+v", w.ref, w.region, now, now.Version, e)
+			}
+			return
+		}
+	}
+	if now.Version != 0 || now.Value != nil {
+		s.fail("%s %s was read as %+v, which was never written", w.ref, w.region, now)
+	}
 }
 
 // crowd lets several callers write one board at the same time, so that they share
