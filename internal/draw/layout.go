@@ -62,8 +62,6 @@ type arrow struct {
 	path []*item
 	// label is the item that holds the label, if it has one.
 	label *item
-	// lane is the way of an edge that leads back.
-	lane *lane
 	// at is the height of a loop above the middle of its box.
 	at int
 }

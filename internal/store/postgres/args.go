@@ -122,18 +122,6 @@ func (a *args) digest(d id.Digest) *args {
 	return a.tail(start)
 }
 
-// digests binds digests one after the other, NULL for none.
-func (a *args) digests(all []id.Digest) *args {
-	if len(all) == 0 {
-		return a.null()
-	}
-	start := len(a.buf)
-	for _, d := range all {
-		a.buf = a.appendDigest(a.buf, d)
-	}
-	return a.tail(start)
-}
-
 func (a *args) appendDigest(b []byte, d id.Digest) []byte {
 	if len(d) != 2*digestSize {
 		a.fail(fmt.Errorf("digest %q is not a SHA-256 in hexadecimal", d))
