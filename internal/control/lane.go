@@ -21,6 +21,8 @@ type lane struct {
 	// leader's.
 	crowd int
 	took  time.Duration
+	// first is the caller who found nobody in the lane, and desk where its leader works.
+	first pending
 	desk  desk
 }
 
@@ -43,8 +45,8 @@ func (w *Writer) Do(ctx context.Context, tenant id.Tenant, call Call) (any, Rece
 	if ctx.Err() != nil {
 		return nil, Receipt{}, context.Cause(ctx)
 	}
-	p := &pending{call: call, tenant: tenant, wants: call.Wants()}
-	key := w.laneOf(tenant, p.wants)
+	wants := call.Wants()
+	key := w.laneOf(tenant, wants)
 	w.mu.Lock()
 	l := w.lanes[key]
 	if l == nil {
@@ -56,17 +58,17 @@ func (w *Writer) Do(ctx context.Context, tenant id.Tenant, call Call) (any, Rece
 		}
 		w.lanes[key] = l
 		w.mu.Unlock()
-		w.lead(ctx, l, p)
-		return p.answer, p.receipt, p.err
+		l.first = pending{call: call, tenant: tenant, wants: wants}
+		return w.lead(ctx, l, &l.first)
 	}
-	p.turn = make(chan bool, 1)
+	p := &pending{call: call, tenant: tenant, wants: wants, turn: make(chan bool, 1)}
 	l.queue.push(p)
 	w.mu.Unlock()
 
 	select {
 	case lead := <-p.turn:
 		if lead {
-			w.lead(ctx, l, p)
+			return w.lead(ctx, l, p)
 		}
 	case <-ctx.Done():
 		w.mu.Lock()
@@ -77,7 +79,7 @@ func (w *Writer) Do(ctx context.Context, tenant id.Tenant, call Call) (any, Rece
 		}
 		// The batch has begun, or this caller was just asked to lead the next one.
 		if lead := <-p.turn; lead {
-			w.lead(ctx, l, p)
+			return w.lead(ctx, l, p)
 		}
 	}
 	return p.answer, p.receipt, p.err
@@ -85,8 +87,8 @@ func (w *Writer) Do(ctx context.Context, tenant id.Tenant, call Call) (any, Rece
 
 // lead runs one batch of the lane that begins with p, then hands the lead to the
 // next caller in line, so that nobody serves others for longer than one batch. A
-// lane that nobody waits in goes.
-func (w *Writer) lead(ctx context.Context, l *lane, p *pending) {
+// lane that nobody waits in goes. It returns p's answer.
+func (w *Writer) lead(ctx context.Context, l *lane, p *pending) (any, Receipt, error) {
 	if err := w.acquire(ctx); err != nil {
 		p.fail(err)
 	} else {
@@ -97,6 +99,9 @@ func (w *Writer) lead(ctx context.Context, l *lane, p *pending) {
 		l.crowd, l.took = len(batch), time.Since(begun)
 		w.release()
 	}
+	// The lane's own room is the next leader's from the hand-over on.
+	answer, receipt, err := p.answer, p.receipt, p.err
+	l.first = pending{}
 	w.mu.Lock()
 	l.crowd += l.queue.length
 	next := l.queue.pop()
@@ -108,6 +113,7 @@ func (w *Writer) lead(ctx context.Context, l *lane, p *pending) {
 	if next != nil {
 		next.turn <- true
 	}
+	return answer, receipt, err
 }
 
 // gather lets those who were answered together, and come again, into the line before
