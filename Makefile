@@ -9,9 +9,10 @@
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := v1.9.0
 
-# How long each fuzz target runs, and which benchmarks.
+# How long each fuzz target runs, and which groups of benchmarks: all of them, when
+# none is named, write docs/benchmarks.md.
 FUZZTIME ?= 30s
-BENCH    ?= .
+BENCH    ?=
 
 # How many seeds make soak runs the simulation with, on each store, and from which.
 SEEDS ?= 1000
@@ -63,7 +64,7 @@ vuln:
 	@build/vuln.sh $(GOVULNCHECK)
 
 bench:
-	go test -run '^$$' -bench '$(BENCH)' -benchmem $(ALL)
+	go run ./internal/bench -run '$(BENCH)' -out docs/benchmarks.md
 
 fuzz:
 	build/fuzz.sh $(FUZZTIME)
