@@ -15,7 +15,6 @@ func (t *tx) putBlobs(all []board.TenantBlob) error {
 	if len(all) == 0 {
 		return nil
 	}
-	t.more = true
 	sorted := slices.Clone(all)
 	slices.SortFunc(sorted, func(a, b board.TenantBlob) int {
 		if c := strings.Compare(string(a.Tenant), string(b.Tenant)); c != 0 {
@@ -46,7 +45,6 @@ const collected = 500
 // instant. It makes a trip to lock the first of them, and one more for each further
 // hundreds; the last are removed with the commit.
 func (t *tx) collectBlobs(before time.Time) error {
-	t.more = true
 	for {
 		// The rows are locked and stay where they are.
 		var places [][]byte

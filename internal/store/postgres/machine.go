@@ -63,7 +63,6 @@ func (t *tx) ApplyMachine(_ context.Context, changes []store.MachineChange) erro
 			err = fmt.Errorf("machine rows for board %s, which does not exist", ch.Ref)
 		}
 		if err == nil {
-			t.more = true
 			h.machine = nil
 			err = t.writeMachine(h, ch)
 		}

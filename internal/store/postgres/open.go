@@ -49,6 +49,8 @@ type Store struct {
 	identity, home string
 	// lifetime is the server's token, see resolve.go.
 	lifetime atomic.Pointer[string]
+	// settled is the mark that is known to be on the disk.
+	settled atomic.Int64
 	// wary counts the transactions for which no caller is trusted to hold a state.
 	wary atomic.Int64
 	// lastConnect is why a connection could not be made lately.

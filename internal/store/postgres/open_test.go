@@ -193,10 +193,15 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// A standby is told apart from a database that is merely read-only.
+// A database that takes no writes is refused.
 func TestReadOnly(t *testing.T) {
 	server := pgtest.Shared(t)
 	schema := server.Schema(t)
-	_, service := under(t, server.URL(schema)+"&default_transaction_read_only=on", postgres.Options{})
-	_ = service
+	s, _ := under(t, server.URL(schema), postgres.Options{})
+	frozen := server.URL(schema) + "&default_transaction_read_only=on"
+	refused(t, frozen, postgres.Options{}, refusal.StoreReadOnly)
+	refused(t, strings.Replace(frozen, schema, server.Schema(t), 1), postgres.Options{}, refusal.StoreReadOnly)
+	if n := count(t, s, "k"); n != 0 {
+		t.Error(n)
+	}
 }

@@ -68,7 +68,7 @@ func TestPlans(t *testing.T) {
 				}
 			}
 			switch {
-			case table == "store" || table == "lifetime":
+			case table == "store" || table == "lifetime" || table == "marks": // one row each
 			case m[1] == "Seq Scan" || cond == "":
 				t.Errorf("%s reads all of %s:\n%s\n%s", st.name, table, st.sql, whole)
 			case strings.HasPrefix(table, "entries") && !strings.HasPrefix(st.sql, "DELETE"),
@@ -77,9 +77,6 @@ func TestPlans(t *testing.T) {
 					t.Errorf("%s reads a whole record:\n%s\n%s", st.name, st.sql, whole)
 				}
 			}
-		}
-		if strings.Contains(whole, "Sort Key") {
-			t.Logf("%s sorts:\n%s", st.name, whole)
 		}
 	}
 }

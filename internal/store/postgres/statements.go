@@ -118,13 +118,15 @@ var (
 		ARRAY(SELECT ROW(v.digest, v.size) FROM unnest($6::bytea[]) k (digest), LATERAL (SELECT n.digest, n.size
 			FROM blobs n WHERE n.tenant = t.id AND n.digest = k.digest OFFSET 0) v)` + fromBoard)
 
-	// The log's flushed end only grows, and survives a crash; a copy of the cluster that
-	// was promoted or restored in the middle has another timeline.
-	readInfo = newStatement(`SELECT identity, epoch, written_by, (pg_current_wal_flush_lsn() - '0/0')::bigint,
+	// A copy of the cluster that was promoted or restored in the middle has another
+	// timeline.
+	readInfo = newStatement(`SELECT identity, epoch, written_by, CASE WHEN m.is_called THEN m.last_value + 1 ELSE 1 END,
 		(SELECT system_identifier FROM pg_control_system()) || '/' || (SELECT timeline_id FROM pg_control_checkpoint())
-		FROM store`)
-	setEpoch = newStatement(`UPDATE store SET epoch = $1::bigint WHERE epoch < $1::bigint`)
-	readBlob = newStatement(`SELECT v.content FROM tenants t JOIN blobs v ON v.tenant = t.id
+		FROM store, marks m`)
+	// A commit that changes nothing makes durable what was counted before.
+	settleMark = newStatement(`UPDATE store SET epoch = epoch`)
+	setEpoch   = newStatement(`UPDATE store SET epoch = $1::bigint WHERE epoch < $1::bigint`)
+	readBlob   = newStatement(`SELECT v.content FROM tenants t JOIN blobs v ON v.tenant = t.id
 		WHERE t.name = $1::text AND v.digest = $2::bytea`)
 
 	listByName = newStatement(`SELECT ` + rowColumns + `, $1::text, b.name FROM boards b

@@ -56,8 +56,23 @@ func (s *Store) Batching() board.Batching {
 	return board.Batching{PerBoard: true, Calls: board.MaxCalls, Parallel: s.writers}
 }
 
-// Info tells which store this is, as the database says now.
-func (s *Store) Info(ctx context.Context) (board.Info, error) { return s.info(ctx) }
+// Info tells which store this is, as the database says now. The mark counts writes
+// outside of transactions, so a crash could take back what is not on the disk yet:
+// what Info tells is.
+func (s *Store) Info(ctx context.Context) (board.Info, error) {
+	info, err := s.info(ctx)
+	if err != nil || info.Mark == s.settled.Load() {
+		return info, err
+	}
+	err = s.read(ctx, "settle the mark", func(c *conn) error {
+		c.plain(settleMark, nil)
+		return nil
+	})
+	if err == nil {
+		s.settled.Store(info.Mark)
+	}
+	return info, err
+}
 
 func (s *Store) info(ctx context.Context) (board.Info, error) {
 	info := board.Info{Durable: "the end of the process, of the server and the loss of power: PostgreSQL, synchronous_commit=on"}

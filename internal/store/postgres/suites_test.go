@@ -47,6 +47,7 @@ func (s *schemas) copy(t testing.TB, from string) string {
 			EXECUTE format('INSERT INTO `+to+`.%1$I OVERRIDING SYSTEM VALUE
 				SELECT (r).* FROM (SELECT o::text::`+to+`.%1$I AS r FROM `+from+`.%1$I o) x', t);
 		END LOOP;
+		PERFORM setval('`+to+`.marks', last_value, is_called) FROM `+from+`.marks;
 		PERFORM setval('`+to+`.board_ids', nextval('`+from+`.board_ids'));
 		PERFORM setval('`+to+`.tenants_id_seq', nextval('`+from+`.tenants_id_seq'));
 	END $$`)

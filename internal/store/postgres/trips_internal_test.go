@@ -145,6 +145,10 @@ func TestRoundTrips(t *testing.T) {
 	}
 	spent(1, "a commit")
 
+	if _, err := s.Info(ctx); err != nil {
+		t.Fatal(err)
+	}
+	spent(2, "info after writes")
 	for what, read := range map[string]func() error{
 		"look": func() error {
 			_, err := s.Look(ctx, board.Want{Ref: a, Keys: []string{"k"}, Entries: []id.Seq{1}})

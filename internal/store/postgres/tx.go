@@ -27,8 +27,6 @@ type tx struct {
 	batch int64
 	// wrote are the boards whose rows it writes, to resolve a commit by.
 	wrote []written
-	// more says that something was written beside.
-	more bool
 	// broken is the error that ended the transaction before its time.
 	broken error
 }

@@ -3,9 +3,9 @@ package postgres
 // The statements that write. Each takes a board's tenant ($1) and number ($2); those
 // that may have many rows take their columns as arrays.
 
-// setBoard writes a board's row.
-// The revision that was read must still be there: NULL is refused by the table.
-const setBoard = `UPDATE boards SET rev = CASE WHEN rev = $3::bigint THEN $4::bigint END, head = $5::bigint,
+// setBoard writes a board's row and counts that. The revision that was read must
+// still be there: NULL is refused by the table.
+const setBoard = `UPDATE boards SET rev = CASE WHEN rev = $3::bigint AND nextval('marks') > 0 THEN $4::bigint END, head = $5::bigint,
 	batch = $6::bigint, latest = $7::timestamptz, runs = $8::bigint, run_number = $9::bigint,
 	run_opened = $10::timestamptz, run_idle = $11::bigint, run_activity = $12::timestamptz,
 	run_wall = $13::timestamptz, due = $14::timestamptz WHERE tenant = $1::integer AND id = $2::bigint`
@@ -22,7 +22,7 @@ var (
 	updateBoard = newStatement(setBoard)
 	insertBoard = newStatement(`INSERT INTO boards (tenant, id, rev, head, batch, latest, runs, run_number, run_opened,
 			run_idle, run_activity, run_wall, due, name, created)
-		VALUES ($1::integer, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::timestamptz, $7::bigint, $8::bigint,
+		VALUES ($1::integer, $2::bigint, CASE WHEN nextval('marks') > 0 THEN $3::bigint END, $4::bigint, $5::bigint, $6::timestamptz, $7::bigint, $8::bigint,
 			$9::timestamptz, $10::bigint, $11::timestamptz, $12::timestamptz, $13::timestamptz, $14::text, $15::timestamptz)`)
 
 	// writeOne is what most transactions write: one entry, its region and the board.

@@ -53,6 +53,9 @@ CREATE TABLE tenants (
 -- A board's number is drawn before its row is written.
 CREATE SEQUENCE board_ids;
 
+-- Counts the writes to boards. An older copy of the store has counted less.
+CREATE SEQUENCE marks;
+
 CREATE TABLE boards (
     tenant       integer     NOT NULL REFERENCES tenants (id),
     id           bigint      NOT NULL,
