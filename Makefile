@@ -75,4 +75,4 @@ soak:
 
 # Removes what make built and the records of make run, so that the next one begins anew.
 clean:
-	rm -rf bin examples/*/bin examples/*/.slate
+	rm -rf bin examples/*/bin examples/*/.slate examples/*/.slate.authority*
