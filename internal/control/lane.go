@@ -91,6 +91,7 @@ func (w *Writer) Do(ctx context.Context, tenant id.Tenant, call Call) (any, Rece
 func (w *Writer) lead(ctx context.Context, l *lane, p *pending) (any, Receipt, error) {
 	if err := w.acquire(ctx); err != nil {
 		p.fail(err)
+		l.crowd = 1
 	} else {
 		w.gather(l)
 		batch := w.batch(l, p)

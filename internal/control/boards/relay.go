@@ -68,6 +68,18 @@ type relay struct {
 	due   time.Time
 }
 
+// again asks a relay that is at work on a board for another pass. It reports whether
+// there is one.
+func (s *Service) again(ref id.Ref) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.relaying[ref]
+	if r != nil {
+		r.again = true
+	}
+	return r != nil
+}
+
 // later sees to what falls due on a board by itself. What is due now while a relay
 // is at work is that relay's next pass; the sweeper would only come in between.
 func (s *Service) later(ref id.Ref, due time.Time) {
@@ -186,7 +198,7 @@ func (s *Service) sweep(ctx context.Context) (Swept, int, error) {
 	}
 	// A board that stays due because this process cannot serve it is passed over, so
 	// that it does not hide those behind it. One that a relay is at work on is left to
-	// that relay, unless its run is to be closed.
+	// another pass of that relay, unless its run is to be closed.
 	stay, atWork := 0, 0
 	for done.Boards < maxSwept {
 		rows, err := s.w.Store().Boards(ctx, board.BoardQuery{DueBy: now, Offset: stay + atWork, Limit: sweepPage})
@@ -197,7 +209,7 @@ func (s *Service) sweep(ctx context.Context) (Swept, int, error) {
 			if err := ctx.Err(); err != nil {
 				return done, stay, err
 			}
-			if closes := row.Run.Closes(); s.atWork(row.Ref) && (closes.IsZero() || closes.After(now)) {
+			if closes := row.Run.Closes(); (closes.IsZero() || closes.After(now)) && s.again(row.Ref) {
 				atWork++
 				continue
 			}
