@@ -134,8 +134,8 @@ func (a *agents) answer(ctx context.Context, p *proc, h heard, how string) {
 	st := p.st
 	err := p.boards.Acknowledge(ctx, p.who(h.ref, h.Agent), h.ref.Board, wire.Acknowledge{Through: h.To})
 	codes := []refusal.Code{refusal.RunClosed, refusal.UnknownBoard}
-	if a.s.boards[h.ref].facts.Row.Runs > 1 {
-		// It may have been told in a run that is over.
+	if h.ref == scratch || a.s.boards[h.ref].facts.Row.Runs > 1 {
+		// It may have been told in a run that is over, or on a board that is gone.
 		codes = append(codes, refusal.UnknownAgent, refusal.NeverNotified)
 	}
 	p.expected(fmt.Sprintf("acknowledges %s, %s up to %d, %s", h.Agent, h.ref, h.To, how), st, err, codes...)

@@ -64,10 +64,7 @@ func (s *sim) settle() {
 			s.drain()
 		}
 	}
-	for range 45 {
-		if !s.ok() {
-			return
-		}
+	for round := 0; s.ok() && (round < 4 || round < 45 && !s.quiet()); round++ {
 		s.clock.move(time.Minute)
 		s.all((*proc).sweep)
 	}
@@ -82,6 +79,16 @@ func (s *sim) settle() {
 			check()
 		}
 	}
+}
+
+// quiet says whether nobody is left to be told of anything.
+func (s *sim) quiet() bool {
+	for _, v := range s.boards {
+		if len(v.facts.Outbox) > 0 && v.ref != scratch {
+			return false
+		}
+	}
+	return true
 }
 
 // recorded reads every record again.

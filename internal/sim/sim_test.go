@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slate-agents/slate/internal/pgtest"
 	"github.com/slate-agents/slate/internal/store"
 	"github.com/slate-agents/slate/internal/store/memory"
+	"github.com/slate-agents/slate/internal/store/postgres"
 	"github.com/slate-agents/slate/internal/store/sqlite"
 )
 
@@ -32,18 +34,33 @@ func inMemory(t testing.TB) string {
 	return dir
 }
 
+// stores are those that the system is run on. Each seed has one of its own.
 var stores = []struct {
 	name string
-	cfg  Config
+	make func(t *testing.T) Config
 }{
-	{"memory", Config{Open: openMemory}},
-	{"sqlite", Config{Open: func(t *testing.T, now func() time.Time) store.Store {
-		s, err := sqlite.Open(t.Context(), filepath.Join(inMemory(t), "slate.db"), sqlite.Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}}},
+	{"memory", func(*testing.T) Config { return Config{Open: openMemory} }},
+	{"sqlite", func(t *testing.T) Config {
+		path := filepath.Join(inMemory(t), "slate.db")
+		return Config{Open: func(t *testing.T, now func() time.Time) store.Store {
+			s, err := sqlite.Open(t.Context(), path, sqlite.Options{Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}}
+	}},
+	{"postgres", func(t *testing.T) Config {
+		server := pgtest.Shared(t)
+		url := server.URL(server.Schema(t))
+		return Config{Polite: true, Steps: 800, Open: func(t *testing.T, now func() time.Time) store.Store {
+			s, err := postgres.Open(t.Context(), url, postgres.Options{Now: now, MaxConns: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}}
+	}},
 }
 
 func openMemory(_ *testing.T, now func() time.Time) store.Store {
@@ -71,7 +88,7 @@ func TestSim(t *testing.T) {
 				for _, seed := range seeds {
 					t.Run(fmt.Sprint(seed), func(t *testing.T) {
 						t.Parallel()
-						failure, stats := Run(t, seed, st.cfg)
+						failure, stats := Run(t, seed, st.make(t))
 						if failure != nil {
 							t.Errorf("%s\nrun it again: go test ./internal/sim -run 'TestSim/%s' -seed %d", failure, st.name, seed)
 						}

@@ -54,6 +54,9 @@ type world struct {
 	*testing.T
 	store store.Store
 	clock *Clock
+	// area is shared, and reads definitions without faults: compiling one is most of
+	// what a try would cost.
+	area *machines.Area
 	// tenant is fresh for every try.
 	tenant id.Tenant
 	begun  time.Time
@@ -95,13 +98,12 @@ func (w *world) process() *process {
 		},
 		Slow: w.clock.Advance,
 	})
-	area := machines.NewArea(p.st)
-	p.writer = control.NewWriter(p.st, area)
+	p.writer = control.NewWriter(p.st, w.area)
 	var err error
 	if p.boards, err = boards.New(context.Background(), p.writer, boards.Config{Now: w.clock.Now}); err != nil {
 		w.Fatal(err)
 	}
-	p.machines = machines.New(p.writer, p.boards, area)
+	p.machines = machines.New(p.writer, p.boards, w.area)
 	return p
 }
 
@@ -131,6 +133,7 @@ func Faults(t *testing.T, f Factory, statements func(t testing.TB, st store.Stor
 				t.Parallel()
 				clock := NewClock()
 				w := &world{T: t, clock: clock, store: f.Open(t, clock.Now)}
+				w.area = machines.NewArea(w.store)
 				defer func() {
 					if err := w.store.Close(); err != nil {
 						t.Errorf("close: %v", err)
