@@ -16,6 +16,8 @@ import (
 type machineFacts struct {
 	cpu, kernel string
 	cores       int
+	// load is how many processes wanted a processor in the five minutes before.
+	load string
 	// sync is what it takes to append 4 KiB to a file and wait for the disk.
 	sync figures
 }
@@ -26,6 +28,11 @@ func lookAtMachine(dir string) (machineFacts, error) {
 	var u syscall.Utsname
 	if err := syscall.Uname(&u); err == nil {
 		m.kernel = text(u.Sysname[:]) + " " + text(u.Release[:]) + " " + text(u.Machine[:])
+	}
+	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
+		if fields := strings.Fields(string(data)); len(fields) > 1 {
+			m.load = fields[1]
+		}
 	}
 	var err error
 	m.sync, err = syncTime(filepath.Join(dir, "sync"))

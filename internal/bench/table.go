@@ -41,6 +41,7 @@ func (b *bench) document(took time.Duration) string {
 	s.WriteString("\n## Where\n\n")
 	item := func(format string, args ...any) { fmt.Fprintf(&s, "- "+format+"\n", args...) }
 	item("%s, %d cores of %s, %s", time.Now().UTC().Format("2006-01-02"), b.machine.cores, b.machine.cpu, b.machine.kernel)
+	item("load average over the five minutes before the run: %s", b.machine.load)
 	item("disk: append 4 KiB and fdatasync %s", millis(b.machine.sync))
 	item("%s, GOMAXPROCS %d; SQLite through zombiezen.com/go/sqlite %s on modernc.org/sqlite %s", runtime.Version(),
 		runtime.GOMAXPROCS(0), dependency("zombiezen.com/go/sqlite"), dependency("modernc.org/sqlite"))
