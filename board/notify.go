@@ -16,8 +16,9 @@ func (s *State) wake(r *Region, writer string, at time.Time) {
 		return
 	}
 	due := at.Add(r.Window)
-	for name, a := range s.agents {
-		if name == writer || !a.wakes(r) {
+	for _, a := range s.woken(r) {
+		name := a.Name
+		if name == writer {
 			continue
 		}
 		o := s.outbox[name]
@@ -32,6 +33,26 @@ func (s *State) wake(r *Region, writer string, at time.Time) {
 		s.touchOutbox(name)
 		s.lowerDue(due)
 	}
+}
+
+// woken are the agents that a write into the region wakes, by name. They are found
+// once: what an agent subscribes to stays as it was declared.
+func (s *State) woken(r *Region) []*Agent {
+	if found, ok := s.wakes[r.Name]; ok {
+		return found
+	}
+	var found []*Agent
+	for _, a := range s.agents {
+		if a.wakes(r) {
+			found = append(found, a)
+		}
+	}
+	slices.SortFunc(found, func(a, b *Agent) int { return compare(a.Name, b.Name) })
+	if s.wakes == nil {
+		s.wakes = map[string][]*Agent{}
+	}
+	s.wakes[r.Name] = found
+	return found
 }
 
 // lowerDue moves the sweep's bound forward in time, never back.

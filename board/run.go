@@ -245,6 +245,7 @@ func (s *State) Register(env Env, a wire.AgentDecl) (wire.AgentState, error) {
 
 func (s *State) join(now time.Time, a wire.AgentDecl, at id.Seq) {
 	s.agents[a.Name] = &Agent{AgentDecl: a, Told: at, Cursor: at, Registered: now}
+	clear(s.wakes)
 	s.touchAgent(a.Name)
 }
 
@@ -372,6 +373,7 @@ func (s *State) close(now time.Time, kind wire.OutcomeKind, reason string, compl
 	s.row.Due = time.Time{}
 	s.row.Latest = now
 	clear(s.agents)
+	clear(s.wakes)
 	clear(s.outbox)
 	// What this transaction did to rows that now go need not be written.
 	s.dirty.agents, s.dirty.outbox, s.dirty.dropped = nil, nil, nil

@@ -22,6 +22,8 @@ type State struct {
 	agents  map[string]*Agent
 	outbox  map[string]*Outbox
 	outcome *wire.Outcome
+	// wakes are the agents that a write wakes, by region, as far as it was asked.
+	wakes map[string][]*Agent
 
 	// keys, entries and blobs are the facts that the decisions of one transaction
 	// asked for; they do not outlive it.
