@@ -71,7 +71,7 @@ fuzz:
 
 # The whole system under seeded faults, for as long as that many seeds take.
 soak:
-	cd internal/sim && go test -timeout 0 -count 1 -run '^TestSim$$' -seeds $(SEEDS) -from $(FROM)
+	cd internal/sim && go test -timeout 0 -count 1 -run '^TestSim$$' -seeds $(SEEDS) -from $(FROM) -steps 2500
 
 # Removes what make built and the records of make run, so that the next one begins anew.
 clean:

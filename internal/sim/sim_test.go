@@ -21,6 +21,7 @@ var (
 	seedFlag  = flag.Uint64("seed", 0, "run this one seed")
 	seedsFlag = flag.Int("seeds", 50, "how many seeds each store is run with")
 	fromFlag  = flag.Uint64("from", 1, "the first of the seeds")
+	stepsFlag = flag.Int("steps", 1000, "how many steps each seed draws")
 )
 
 // inMemory is a folder whose disk is not waited for, where the system has one: the
@@ -39,10 +40,10 @@ var stores = []struct {
 	name string
 	make func(t *testing.T) Config
 }{
-	{"memory", func(*testing.T) Config { return Config{Open: openMemory} }},
+	{"memory", func(*testing.T) Config { return Config{Steps: *stepsFlag, Open: openMemory} }},
 	{"sqlite", func(t *testing.T) Config {
 		path := filepath.Join(inMemory(t), "slate.db")
-		return Config{Open: func(t *testing.T, now func() time.Time) store.Store {
+		return Config{Steps: *stepsFlag, Open: func(t *testing.T, now func() time.Time) store.Store {
 			s, err := sqlite.Open(t.Context(), path, sqlite.Options{Now: now})
 			if err != nil {
 				t.Fatal(err)
@@ -53,7 +54,7 @@ var stores = []struct {
 	{"postgres", func(t *testing.T) Config {
 		server := pgtest.Shared(t)
 		url := server.URL(server.Schema(t))
-		return Config{Polite: true, Steps: 800, Open: func(t *testing.T, now func() time.Time) store.Store {
+		return Config{Polite: true, Steps: *stepsFlag, Open: func(t *testing.T, now func() time.Time) store.Store {
 			s, err := postgres.Open(t.Context(), url, postgres.Options{Now: now, MaxConns: 10})
 			if err != nil {
 				t.Fatal(err)
@@ -90,7 +91,7 @@ func TestSim(t *testing.T) {
 						t.Parallel()
 						failure, stats := Run(t, seed, st.make(t))
 						if failure != nil {
-							t.Errorf("%s\nrun it again: go test ./internal/sim -run 'TestSim/%s' -seed %d", failure, st.name, seed)
+							t.Errorf("%s\nrun it again: go test ./internal/sim -run 'TestSim/%s' -seed %d -steps %d", failure, st.name, seed, *stepsFlag)
 						}
 						mu.Lock()
 						total.add(stats)

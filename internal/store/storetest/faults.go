@@ -172,8 +172,12 @@ func (w *world) operations(sc scenario, warm bool) []faults.Op {
 		ops = append(ops, c.Op)
 		for _, kind := range faults.Kinds() {
 			if kind.Meets(c.Op) {
-				w.try(sc, warm, r, n+1, kind)
+				w.try(sc, warm, false, r, n+1, kind)
 				tries++
+				if warm && len(r.states) == 2 {
+					w.try(sc, warm, true, r, n+1, kind)
+					tries++
+				}
 			}
 		}
 	}
@@ -236,11 +240,13 @@ func (w *world) rehearse(sc scenario, warm bool) rehearsal {
 	return r
 }
 
-// try makes the n-th operation of the call go wrong.
-func (w *world) try(sc scenario, warm bool, r rehearsal, n int, kind faults.Kind) {
+// try makes the n-th operation of the call go wrong. Then the process makes the call
+// again or, with other, another process makes another one: what the first holds of a
+// transaction that failed must not pass for what the other wrote since.
+func (w *world) try(sc scenario, warm, other bool, r rehearsal, n int, kind faults.Kind) {
 	w.Helper()
 	p := w.begin(sc, warm)
-	what := fmt.Sprintf("warm %v, operation %d, %s, %s", warm, n, r.calls[n-1].Op, kind)
+	what := fmt.Sprintf("warm %v, other %v, operation %d, %s, %s", warm, other, n, r.calls[n-1].Op, kind)
 	before := p.st.Kept()
 	p.armed = true
 	p.plan = func(at int, _ faults.Call) faults.Fault {
@@ -253,12 +259,20 @@ func (w *world) try(sc scenario, warm bool, r rehearsal, n int, kind faults.Kind
 	p.armed = false
 	kept := p.st.Kept() - before
 	w.truth(sc, what, p, r, kept, kind, err)
-	if !p.st.Dead() {
-		w.agree(p)
-	} else {
+	switch {
+	case p.st.Dead():
 		p = w.process()
+		w.converges(what, sc, p, r, kind == faults.Slow)
+	case other:
+		_, err := w.process().boards.Register(bg, p.by("other"), theBoard, wire.AgentDecl{Name: "other", SubscribesTo: wire.Only()})
+		if _, refused := refusal.As(err); !refused {
+			w.must(err)
+		}
+		w.agree(p)
+	default:
+		w.agree(p)
+		w.converges(what, sc, p, r, kind == faults.Slow)
 	}
-	w.converges(what, sc, p, r, kind == faults.Slow)
 	w.clean(sc)
 }
 
