@@ -188,6 +188,21 @@ func (s *System) Close() error {
 // Info tells which store this is.
 func (s *System) Info(ctx context.Context) (board.Info, error) { return s.store.Info(ctx) }
 
+// Backup copies the store into a new file as of one moment, while others go on
+// reading and writing. The copy appears under its name when it is whole and on the
+// disk, and is never written over a file that is there. Only a store in a folder is
+// copied this way: of a PostgreSQL database its own tools make backups.
+func (s *System) Backup(ctx context.Context, path string) error {
+	b, ok := s.store.(interface {
+		Backup(ctx context.Context, path string) error
+	})
+	if !ok {
+		return refusal.New(refusal.InvalidRequest, path, "this store is not kept in a file and cannot be copied into one").
+			WithFix("back a PostgreSQL database up with pg_basebackup or pg_dump")
+	}
+	return b.Backup(ctx, path)
+}
+
 // Sweep closes the runs whose limits have passed and tells the agents that are due,
 // on every board. An open system sweeps by itself unless it was given a clock.
 func (s *System) Sweep(ctx context.Context) (boards.Swept, error) { return s.boards.Sweep(ctx) }

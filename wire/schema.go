@@ -12,6 +12,7 @@ import (
 // own are the types whose JSON is not what their Go type suggests.
 var own = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[json.RawMessage](): {},
+	reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 	reflect.TypeFor[time.Duration]():   {Type: "integer", Description: "In nanoseconds."},
 	reflect.TypeFor[Names]():           {Types: []string{"null", "array"}, Items: &jsonschema.Schema{Type: "string"}},
 }

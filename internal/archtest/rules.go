@@ -105,8 +105,6 @@ var Rules = []Rule{
 		Because: "the authority record is kept outside the store, so what keeps it must not know boards or SQL"},
 	{Place: "internal/archtest",
 		Because: "what judges the shape must not be part of it"},
-	{Place: "internal/deps", TestThird: []string{"..."},
-		Because: "it names the libraries that go.mod is to keep, and nothing of ours"},
 
 	{Place: ".", Imports: and("agent", "board", "internal/...", "machine"),
 		Because: "the root assembles a system; commands and examples stand above it"},

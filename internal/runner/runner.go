@@ -259,14 +259,14 @@ func (r *run) finish(ctx context.Context, f finished) error {
 	s := f.w.summons
 	if f.cut {
 		err := r.Machines.Release(ctx, r.Principal, r.Board, s.Agent, s.Generation)
-		return unless(err, refusal.StaleSummons, refusal.RunClosed)
+		return unless(err, refusal.StaleSummons, refusal.RunClosed, refusal.UnknownBoard)
 	}
 	settlement := machine.Settlement{Agent: s.Agent, Generation: s.Generation, Acknowledged: f.err == nil}
 	if f.err != nil {
 		settlement.Failure = failure(f.err)
 	}
 	// A summons that the machine has moved on from has nothing to settle.
-	return unless(r.Machines.Settle(ctx, r.Principal, r.Board, settlement), refusal.StaleSummons, refusal.RunClosed)
+	return unless(r.Machines.Settle(ctx, r.Principal, r.Board, settlement), refusal.StaleSummons, refusal.RunClosed, refusal.UnknownBoard)
 }
 
 // unless drops a refusal with one of the codes.

@@ -326,7 +326,7 @@ func TestEndedFromOutside(t *testing.T) {
 			}
 			err := <-done
 			switch {
-			case deleted && refusal.CodeOf(err) != refusal.NoMachine:
+			case deleted && refusal.CodeOf(err) != refusal.UnknownBoard:
 				t.Errorf("%v", err)
 			case !deleted && (err != nil || r.Outcome == nil || r.Outcome.Kind != wire.Aborted || r.Outcome.Reason != "enough" || r.End != nil):
 				t.Errorf("%+v, %v", r, err)

@@ -31,6 +31,9 @@ func (t target) begin(turn *control.Turn) (*board.State, *held) {
 // running is begin for a call that needs a run: of a machine, and open.
 func (t target) running(turn *control.Turn) (*board.State, *held, *refusal.Refusal) {
 	st, h := t.begin(turn)
+	if !st.Found() {
+		return nil, nil, st.Open(turn.Env)
+	}
 	if h.run == nil {
 		return nil, nil, refusal.New(refusal.NoMachine, string(t.ref.Board), "no machine runs on board %q", t.ref.Board).
 			WithFix("open one with slate run")
@@ -381,7 +384,10 @@ type inspect struct {
 }
 
 func (c inspect) Decide(turn *control.Turn) (any, error) {
-	_, h := c.begin(turn)
+	st, h := c.begin(turn)
+	if !st.Found() {
+		return nil, st.Open(turn.Env)
+	}
 	if h.run == nil {
 		return nil, refusal.New(refusal.NoMachine, string(c.ref.Board), "no machine runs on board %q", c.ref.Board)
 	}
