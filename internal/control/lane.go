@@ -17,8 +17,8 @@ type lane struct {
 	key   id.Ref
 	queue queue
 	// crowd is how many callers there were around the latest batch, in it and waiting
-	// behind it, and took how long it took when they were more than one. They are the
-	// leader's.
+	// behind it, and took how long the latest took that was of more than one call. They
+	// are the leader's.
 	crowd int
 	took  time.Duration
 	// first is the caller who found nobody in the lane, and desk where its leader works.
@@ -95,9 +95,13 @@ func (w *Writer) lead(ctx context.Context, l *lane, p *pending) (any, Receipt, e
 	} else {
 		w.gather(l)
 		batch := w.batch(l, p)
-		begun := time.Now()
-		w.run(Detached(ctx), &l.desk, batch)
-		l.crowd, l.took = len(batch), time.Since(begun)
+		if l.crowd = len(batch); l.crowd == 1 {
+			w.run(Detached(ctx), &l.desk, batch)
+		} else {
+			begun := time.Now()
+			w.run(Detached(ctx), &l.desk, batch)
+			l.took = time.Since(begun)
+		}
 		w.release()
 	}
 	// The lane's own room is the next leader's from the hand-over on.
