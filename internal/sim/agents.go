@@ -107,6 +107,8 @@ func (a *agents) told(ctx context.Context, p *proc, ref id.Ref, n wire.Notificat
 // deserved fails when a notification names a region that nobody else changed in its
 // range, or one that the agent did not ask for.
 func (a *agents) deserved(ref id.Ref, n wire.Notification) {
+	// What the notification tells of may have been committed in this very step.
+	a.s.lookAt(ref)
 	v := a.s.boards[ref]
 	var decl board.Agent
 	for _, d := range cast {

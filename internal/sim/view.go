@@ -49,6 +49,17 @@ func newView(ref id.Ref, machine bool) *view {
 	return &view{ref: ref, machine: machine, folded: map[string]*folded{}, keys: map[string]id.Seq{}, joined: map[string]id.Seq{}, contents: map[string][]id.Seq{}}
 }
 
+// lookAt is look for one board, in the middle of a step.
+func (s *sim) lookAt(ref id.Ref) {
+	s.mu.Lock()
+	at, committed := s.commits[ref]
+	delete(s.commits, ref)
+	s.mu.Unlock()
+	if committed && s.boards[ref] != nil && s.ok() {
+		s.inspect(s.boards[ref], at)
+	}
+}
+
 // look holds the boards that were committed in this step against the rules.
 func (s *sim) look() {
 	s.mu.Lock()

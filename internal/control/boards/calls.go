@@ -63,11 +63,41 @@ func (c register) Decide(t *control.Turn) (any, error) {
 	return st.Register(env, c.body)
 }
 
-type writeLevel struct {
+// written is what a write came to, and the notifications that were claimed with it.
+type written struct {
+	result  wire.Result
+	claimed []board.Claimed
+}
+
+// writing is what both kinds of write have in common.
+type writing struct {
 	target
 	writer  string
-	body    wire.LevelWrite
 	verdict board.Verdict
+	// relays says that this process begins a relay of the board with the write: what
+	// the write makes due is claimed in the same transaction, and sent as soon as that
+	// has committed.
+	relays bool
+	reached
+}
+
+// answer takes what a write made due along with its result.
+func (c writing) answer(st *board.State, env board.Env, result wire.Result, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	w := written{result: result}
+	if c.relays && result.Written != nil {
+		if due, _ := st.Due(env.Now); due {
+			w.claimed = st.Claim(env, lease, c.reaches)
+		}
+	}
+	return w, nil
+}
+
+type writeLevel struct {
+	writing
+	body wire.LevelWrite
 }
 
 func (c writeLevel) Wants() []board.Want {
@@ -76,14 +106,13 @@ func (c writeLevel) Wants() []board.Want {
 
 func (c writeLevel) Decide(t *control.Turn) (any, error) {
 	st, env := c.begin(t)
-	return st.WriteLevel(env, c.writer, c.body, c.verdict)
+	result, err := st.WriteLevel(env, c.writer, c.body, c.verdict)
+	return c.answer(st, env, result, err)
 }
 
 type writePremise struct {
-	target
-	writer  string
-	body    wire.PremiseWrite
-	verdict board.Verdict
+	writing
+	body wire.PremiseWrite
 }
 
 func (c writePremise) Wants() []board.Want {
@@ -92,7 +121,8 @@ func (c writePremise) Wants() []board.Want {
 
 func (c writePremise) Decide(t *control.Turn) (any, error) {
 	st, env := c.begin(t)
-	return st.WritePremise(env, c.writer, c.body, c.verdict)
+	result, err := st.WritePremise(env, c.writer, c.body, c.verdict)
+	return c.answer(st, env, result, err)
 }
 
 func keys(key string) []string {
@@ -149,20 +179,26 @@ func (c erase) Decide(t *control.Turn) (any, error) {
 	return n, err
 }
 
-// claim takes what is due for the agents that this process reaches: those with a
-// callable, by name, and with a transport those that have an address.
+// reached are the agents that this process reaches: those with a callable, by name,
+// and with a transport those that have an address.
+type reached struct {
+	notify    map[string]board.Notifier
+	addresses bool
+}
+
+func (r reached) reaches(a *board.Agent) bool {
+	return r.notify[a.Name] != nil || (r.addresses && a.Address != "")
+}
+
+// claim takes what is due for the agents that this process reaches.
 type claim struct {
 	target
-	lease     time.Duration
-	names     map[string]bool
-	addresses bool
+	reached
 }
 
 func (c claim) Decide(t *control.Turn) (any, error) {
 	st, env := c.begin(t)
-	return st.Claim(env, c.lease, func(a *board.Agent) bool {
-		return c.names[a.Name] || (c.addresses && a.Address != "")
-	}), nil
+	return st.Claim(env, lease, c.reaches), nil
 }
 
 type settle struct {

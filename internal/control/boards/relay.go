@@ -10,7 +10,9 @@ import (
 
 	"github.com/slate-agents/slate/board"
 	"github.com/slate-agents/slate/id"
+	"github.com/slate-agents/slate/internal/control"
 	"github.com/slate-agents/slate/refusal"
+	"github.com/slate-agents/slate/wire"
 )
 
 // How a notification is sent.
@@ -34,18 +36,33 @@ func (s *Service) Relay(ctx context.Context, ref id.Ref) {
 	if len(c.Notify) == 0 && c.Reach == nil {
 		return
 	}
+	if r := s.beginRelay(ref, true); r != nil {
+		s.passes(ctx, ref, c, r, nil, true)
+	}
+}
+
+// beginRelay makes the caller the board's relay, or returns nil when one is at work,
+// which is asked for another pass if again is set.
+func (s *Service) beginRelay(ref id.Ref, again bool) *relay {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if r := s.relaying[ref]; r != nil {
-		r.again = true
-		s.mu.Unlock()
-		return
+		r.again = r.again || again
+		return nil
 	}
 	r := &relay{}
 	s.relaying[ref] = r
-	s.mu.Unlock()
+	return r
+}
 
+// passes sends what was claimed already and then, while there is more, makes pass
+// after pass. The caller is the board's relay until it returns.
+func (s *Service) passes(ctx context.Context, ref id.Ref, c board.Callables, r *relay, claimed []board.Claimed, more bool) {
+	var err error
+	if len(claimed) > 0 {
+		more, err = s.carry(ctx, ref, c, claimed)
+	}
 	for {
-		more, err := s.relayOnce(ctx, ref, c)
 		if err != nil {
 			s.cfg.Log.Error("relaying the outbox", "board", ref.String(), "error", err)
 		}
@@ -58,7 +75,29 @@ func (s *Service) Relay(ctx context.Context, ref id.Ref) {
 		}
 		r.again = false
 		s.mu.Unlock()
+		more, err = s.relayOnce(ctx, ref, c)
 	}
+}
+
+// write runs a write. When nobody relays the board, the write begins the relay and
+// claims what it makes due in its own transaction, so that the agents are told after
+// one commit.
+func (s *Service) write(ctx context.Context, ref id.Ref, c board.Callables, call func(reached, bool) control.Call) (wire.Result, error) {
+	var r *relay
+	if len(c.Notify) > 0 || c.Reach != nil {
+		r = s.beginRelay(ref, false)
+	}
+	if r == nil {
+		w, err := as[written](s.do(ctx, ref, c, call(reached{}, false)))
+		return w.result, err
+	}
+	answer, receipt, err := s.w.Do(ctx, ref.Tenant, call(reached{c.Notify, c.Reach != nil}, true))
+	w, err := as[written](answer, err)
+	ctx = control.Detached(ctx)
+	s.told(ctx, receipt, c)
+	s.later(ref, receipt.NextDue)
+	s.passes(ctx, ref, c, r, w.claimed, receipt.Due)
+	return w.result, err
 }
 
 // relay is one that is at work on a board. again is set when somebody asked for
@@ -100,11 +139,7 @@ func (s *Service) later(ref id.Ref, due time.Time) {
 // relayOnce claims what is due, sends it and settles it. It reports whether more was
 // due by then.
 func (s *Service) relayOnce(ctx context.Context, ref id.Ref, c board.Callables) (bool, error) {
-	names := make(map[string]bool, len(c.Notify))
-	for name := range c.Notify {
-		names[name] = true
-	}
-	answer, receipt, err := s.w.Do(ctx, ref.Tenant, claim{target{ref: ref}, lease, names, c.Reach != nil})
+	answer, receipt, err := s.w.Do(ctx, ref.Tenant, claim{target{ref: ref}, reached{c.Notify, c.Reach != nil}})
 	if err != nil {
 		return false, err
 	}
@@ -113,11 +148,17 @@ func (s *Service) relayOnce(ctx context.Context, ref id.Ref, c board.Callables) 
 		s.later(ref, receipt.NextDue)
 		return false, nil
 	}
+	return s.carry(ctx, ref, c, claimed)
+}
+
+// carry sends what was claimed and settles it. It reports whether more was due by
+// then.
+func (s *Service) carry(ctx context.Context, ref id.Ref, c board.Callables, claimed []board.Claimed) (bool, error) {
 	settled := make([]board.Settlement, 0, len(claimed))
 	for _, n := range claimed {
 		settled = append(settled, s.send(ctx, ref, c, n))
 	}
-	_, receipt, err = s.w.Do(ctx, ref.Tenant, settle{target{ref: ref}, settled})
+	_, receipt, err := s.w.Do(ctx, ref.Tenant, settle{target{ref: ref}, settled})
 	s.later(ref, receipt.NextDue)
 	return receipt.Due, err
 }

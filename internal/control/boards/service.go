@@ -152,6 +152,16 @@ func (s *Service) After(ctx context.Context, receipt control.Receipt) {
 
 func (s *Service) after(ctx context.Context, r control.Receipt, c board.Callables) {
 	ctx = control.Detached(ctx)
+	s.told(ctx, r, c)
+	if r.Due {
+		s.Relay(ctx, r.Ref)
+	} else {
+		s.later(r.Ref, r.NextDue)
+	}
+}
+
+// told tells whoever asked to hear of it that a call closed or opened a run.
+func (s *Service) told(ctx context.Context, r control.Receipt, c board.Callables) {
 	if r.Closed != nil {
 		s.closed(ctx, r.Ref, c, *r.Closed, r.Opened)
 	}
@@ -161,11 +171,6 @@ func (s *Service) after(ctx context.Context, r control.Receipt, c board.Callable
 		} else {
 			s.guard("opened", r.Ref, func() { c.Opened(ctx, v) })
 		}
-	}
-	if r.Due {
-		s.Relay(ctx, r.Ref)
-	} else {
-		s.later(r.Ref, r.NextDue)
 	}
 }
 
@@ -299,7 +304,9 @@ func (s *Service) WriteLevel(ctx context.Context, p control.Principal, b id.Boar
 	if err != nil {
 		return wire.Result{}, err
 	}
-	return as[wire.Result](s.do(ctx, ref, c, writeLevel{s.target(ref, c), p.Name, body, verdict}))
+	return s.write(ctx, ref, c, func(r reached, relays bool) control.Call {
+		return writeLevel{writing{s.target(ref, c), p.Name, verdict, relays, r}, body}
+	})
 }
 
 // WritePremise replaces a premise's value if it is at the expected version. Without
@@ -319,7 +326,9 @@ func (s *Service) WritePremise(ctx context.Context, p control.Principal, b id.Bo
 	if err != nil {
 		return wire.Result{}, err
 	}
-	return as[wire.Result](s.do(ctx, ref, c, writePremise{s.target(ref, c), p.Name, body, verdict}))
+	return s.write(ctx, ref, c, func(r reached, relays bool) control.Call {
+		return writePremise{writing{s.target(ref, c), p.Name, verdict, relays, r}, body}
+	})
 }
 
 // writable is the boundary of a write.
