@@ -17,7 +17,7 @@ const defaultData = ".slate"
 // storeFlags say where the boards are.
 type storeFlags struct {
 	Data      string `env:"SLATE_DATA" help:"The data folder. Default: .slate beside the machine, or in this folder." placeholder:"DIR"`
-	Database  string `env:"SLATE_DATABASE" help:"The URL of a PostgreSQL database that keeps the boards instead of a folder." placeholder:"URL"`
+	Database  string `env:"SLATE_DATABASE" help:"The URL of a PostgreSQL database that keeps the boards instead of a folder. A URL with a password belongs in the variable: other users see a command line." placeholder:"URL"`
 	Authority string `env:"SLATE_AUTHORITY" help:"The file of the authority record, outside the data and its backups." placeholder:"FILE"`
 }
 

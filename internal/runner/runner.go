@@ -147,7 +147,7 @@ func (r *run) resume(ctx context.Context, opened machines.Opened) error {
 	text := fmt.Sprintf("board %s at position %d", r.Board, r.told.head)
 	switch {
 	case opened.Ended != nil:
-		text += ", which has ended"
+		text += ", which has ended (another board begins anew)"
 	case held > 0:
 		text += fmt.Sprintf("; %d summonses were held by a process that died", held)
 	}
